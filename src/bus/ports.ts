@@ -1,0 +1,237 @@
+/**
+ * What the bus needs from outside: atomic steps over mailboxes, a ready-queue, logs of what goes out, and lossy signals.
+ * Implemented by `redis/` (one file a port), handed in by `gateway.ts`. Types only.
+ *
+ * Every method may throw `BUS_UNAVAILABLE` (nothing is known to have happened; repeating it is harmless);
+ * methods that take a fence throw `LEASE_LOST` when it is stale, and then nothing has happened.
+ */
+import type { InboundMessage, MailboxMessage, Outgoing, Route, SessionKey, TurnResult } from "./messages.js";
+
+/** A session that is ready under a wake number; late, stale or doubled ones are no-ops. */
+export interface Wake {
+  key: SessionKey;
+  wake: number;
+  /** Not before this many ms from now. */
+  delayMs: number;
+}
+
+export interface PublishEntry {
+  key: SessionKey;
+  inboundKey: string;
+  message: InboundMessage;
+  /** Waits this long for a next fragment, sliding, five times as long at most; 0 for commands and media. */
+  debounceMs: number;
+  /** Whether a parked session takes new messages in at once (its queue mode). */
+  wakesParked: boolean;
+}
+
+/** `wake` is set whenever the session is scheduled, also for a duplicate: its first publisher may have died. */
+export interface Published {
+  status: "stored" | "duplicate";
+  wake: Wake | null;
+}
+
+export interface StopRequest {
+  key: SessionKey;
+  /** The `/stop` message's own inbound key; null from a program that repeats by itself. */
+  inboundKey: string | null;
+  /** `routeKeyOf` of the route to stop, or `*` for every route of the session. */
+  route: string;
+}
+
+/** What anyone may do to a session, holder or not. */
+export interface Intake {
+  /** Appends to the mailbox, once. Throws `BUS_OVERLOADED` over a bound, and then nothing is stored. */
+  publish(entry: PublishEntry): Promise<Published>;
+  /** Marks what waits and runs as stopped, takes the waiting out, says how many; repeated: the same number. */
+  stop(request: StopRequest): Promise<{ stopped: number; wake: Wake | null }>;
+  /** Sends without a lease, once: answers to commands that go round the queue. */
+  reply(outgoing: readonly Outgoing[]): Promise<void>;
+  /** Stores the answer a parked call waits for (48 h, whatever the state) and wakes the session if it is parked. */
+  unpark(key: SessionKey, waitId: string, payload: string): Promise<{ wake: Wake | null }>;
+  /** The present wake number of a scheduled session; null when it is not scheduled. */
+  peek(key: SessionKey): Promise<Wake | null>;
+}
+
+export interface FileStamp {
+  inode: string;
+  bytes: number;
+  fence: number;
+}
+
+export interface Settlement {
+  key: SessionKey;
+  fence: number;
+  /** What is answered, with its result; leaves the mailbox by number. */
+  settled: ReadonlyArray<{ n: number; inboundKey: string; result: TurnResult }>;
+  outgoing: readonly Outgoing[];
+  file: FileStamp | null;
+  /** `next`: go on with the next message or become idle. `stay`: keep holding, whatever waits. */
+  then: "next" | "stay";
+  /** False: refuse with `stopped` when a stop covers what is settled. True: this settlement is that stop. */
+  honoursStop: boolean;
+}
+
+export type Settled =
+  | { kind: "idle"; wakes: Wake[] }
+  /** `messages` wait and are the holder's now; `stopped` are the numbers a stop covers. */
+  | { kind: "next"; messages: MailboxMessage[]; stopped: number[]; wakes: Wake[] }
+  | { kind: "stay"; wakes: Wake[] }
+  | { kind: "stopped" };
+
+export interface Emission {
+  key: SessionKey;
+  fence: number;
+  /** Grows by one with each emission under a fence; one that was seen is not repeated. */
+  batch: number;
+  outgoing: readonly Outgoing[];
+  /** The stream that is open after this emission. */
+  openStream: { streamId: string; route: Route } | null;
+}
+
+export interface Yielding {
+  key: SessionKey;
+  fence: number;
+  /** `fail` counts a try of the oldest message; `fair` and `drain` do not. */
+  why: "fair" | "drain" | "fail";
+  delayMs: number;
+  file: FileStamp | null;
+  /** With `fail`: what the user is told, and the caller gets, when this was the last try. */
+  giveUp: { n: number; inboundKey: string; result: TurnResult; outgoing: readonly Outgoing[]; reason: string } | null;
+}
+
+/** What only the holder may do. */
+export interface Holding {
+  /** Before every step: which of the given numbers a stop covers, and what came after `after`. */
+  check(key: SessionKey, fence: number, after: number): Promise<{ stopped: number[]; newer: MailboxMessage[] }>;
+  settle(settlement: Settlement): Promise<Settled>;
+  emit(emission: Emission): Promise<void>;
+  yield(yielding: Yielding): Promise<{ wakes: Wake[]; gaveUp: boolean }>;
+  /** Gives the session up until `untilMs` (epoch) or until one of `waitIds` is answered; `ready`: one already is. */
+  park(
+    key: SessionKey,
+    fence: number,
+    waitIds: readonly string[],
+    untilMs: number,
+    file: FileStamp | null,
+  ): Promise<{ kind: "parked" } | { kind: "ready" }>;
+}
+
+/** What every process does from time to time, so that nothing stays behind a dead one. */
+export interface Upkeep {
+  /** Takes ended leases, those of dead processes of this host, and parked sessions whose time came. */
+  reap(): Promise<Wake[]>;
+  /** Sessions scheduled for longer than they should be; those whose job is gone get a new wake number. */
+  sweep(jobWaits: (wake: Wake) => Promise<boolean>): Promise<Wake[]>;
+  /** Answers stored for parked calls: wait id → payload. */
+  answers(key: SessionKey, waitIds: readonly string[]): Promise<Map<string, string>>;
+  /** Depths over all processes. */
+  depths(): Promise<Depths>;
+}
+
+export interface Depths {
+  scheduled: number;
+  running: number;
+  parked: number;
+  waitingForSlot: number;
+  /** Live workers over all processes. */
+  workers: number;
+  /** Age of the session that has been scheduled for longest, ms; null when none is. */
+  oldestScheduledMs: number | null;
+}
+
+/** Consumer of the ready-queue. */
+export interface Consumer {
+  /** Fetches nothing more and waits for what is running. */
+  close(): Promise<void>;
+  /** False when it stopped by itself: a health check asks. */
+  isRunning(): boolean;
+}
+
+/** Sessions that are ready. Nothing rests on it: what it loses, the sweep finds. */
+export interface ReadyQueue {
+  add(wake: Wake): Promise<void>;
+  /** Whether a job for this wake still waits (or is delayed); false when it is active, failed or gone. */
+  waits(wake: Wake): Promise<boolean>;
+  consume(concurrency: number, work: (key: SessionKey, wake: number) => Promise<void>): Promise<Consumer>;
+}
+
+/** Results of inbound messages, for direct callers. */
+export interface Results {
+  get(inboundKey: string): Promise<TurnResult | null>;
+  /** Calls back once when the result stands, also when it already does. Returns how to stop waiting. */
+  watch(inboundKey: string, onResult: (result: TurnResult) => void): Promise<() => Promise<void>>;
+}
+
+/** One delivery that an account's owner took from its outbox. */
+export interface Delivery {
+  /** Position in the stream. */
+  entryId: string;
+  outgoing: Outgoing;
+}
+
+/** What became of a part of an outbound message. */
+export type Receipt = { state: "sent"; platformId: string } | { state: "unknown"; reason: string };
+
+export interface DeadLetter {
+  id: string;
+  channel: string;
+  chatId: string;
+  text: string;
+  error: string;
+  attempts: number;
+}
+
+/** The outbox of one account, fenced by the owner's lease. */
+export interface OutboxStore {
+  /** Takes the ownership of an account for `leaseMs`; null while another process has it. */
+  own(account: string, leaseMs: number): Promise<{ fence: number } | null>;
+  /** Waits up to `waitMs` for entries after `afterEntryId` (`0` for all that are not yet consumed). */
+  read(account: string, afterEntryId: string, waitMs: number): Promise<Delivery[]>;
+  /** Stores the receipt of a part; throws `LEASE_LOST` when the ownership is not ours. */
+  receipt(account: string, fence: number, outboundId: string, part: number, receipt: Receipt): Promise<void>;
+  receipts(outboundId: string): Promise<Map<number, Receipt>>;
+  /** Ends a delivery: done, or into the dead letters. */
+  consume(account: string, fence: number, delivery: Delivery, deadLetter: DeadLetter | null): Promise<void>;
+}
+
+/** Where a chat's event log stands. */
+export interface ChatHead {
+  epoch: number;
+  seq: number;
+}
+
+export interface ChatEvent {
+  seq: number;
+  message: OutboundMessageJson;
+}
+type OutboundMessageJson = Outgoing["message"];
+
+/** Numbered, bounded logs of what was said in a chat; the same numbers for every reader. */
+export interface ChatEvents {
+  head(account: string, chatId: string): Promise<ChatHead>;
+  /**
+   * Events with a number above `after`, oldest first. `resync` when they are no longer kept, or when the reader's epoch
+   * is an earlier one and `after` lies beyond what survived into the present one. `epoch` null: the present one.
+   */
+  read(
+    account: string,
+    chatId: string,
+    after: number,
+    epoch: number | null,
+  ): Promise<{ kind: "events"; head: ChatHead; events: ChatEvent[] } | { kind: "resync"; head: ChatHead }>;
+  /** Calls back for each event as it is appended; may miss some (after a reconnect): compare numbers and `read`. */
+  follow(account: string, chatId: string, onEvent: (event: ChatEvent) => void): Promise<() => Promise<void>>;
+  /** Calls back when the connection was lost and is back: followers must `read` what they missed. */
+  onReconnect(listener: () => void): () => void;
+  /** Binds a chat to the identity that created it; returns the identity it belongs to. */
+  claim(account: string, chatId: string, identity: string): Promise<string>;
+}
+
+/** Signals that may be lost: deltas and typing for accounts that edit, hints for whoever runs a session. */
+export interface LiveSignals {
+  /** A stop or new mail for a session that someone runs. */
+  onHint(listener: (key: SessionKey) => void): () => void;
+  /** Lossy events on their way to an account (`outbox` routes) or a direct caller (`result` routes, by reply key). */
+  onLive(address: string, listener: (message: Outgoing["message"]) => void): Promise<() => Promise<void>>;
+}
