@@ -10,10 +10,13 @@ import { createHash } from "node:crypto";
 /** Name of a conversation's memory, `channel:chat` unless overridden. Made only by `sessionKeyOf` and `asSessionKey`. */
 export type SessionKey = string & { readonly __brand: "SessionKey" };
 
-/** Accepts a key a person or a program named; any non-empty text of at most 512 UTF-16 units is a key. */
+/**
+ * Accepts a key a person or a program named: any text of 1 to 512 UTF-16 units; lone surrogates, which no store can
+ * hold, become U+FFFD. Throws `RangeError`.
+ */
 export function asSessionKey(text: string): SessionKey {
   if (text.length === 0 || text.length > 512) throw new RangeError("a session key has 1 to 512 characters");
-  return text as SessionKey;
+  return text.toWellFormed() as SessionKey;
 }
 
 /** A stored file that a message carries. `path` is relative to the workspace's media folder. */

@@ -21,6 +21,8 @@ export interface PublishEntry {
   message: InboundMessage;
   /** Waits this long for a next fragment, sliding, five times as long at most; 0 for commands and media. */
   debounceMs: number;
+  /** Whether it may be taken into a running turn of its route; false for commands. */
+  joins: boolean;
   /** Whether a parked session takes new messages in at once (its queue mode). */
   wakesParked: boolean;
 }
@@ -44,12 +46,12 @@ export interface Intake {
   /** Appends to the mailbox, once. Throws `BUS_OVERLOADED` over a bound, and then nothing is stored. */
   publish(entry: PublishEntry): Promise<Published>;
   /** Marks what waits and runs as stopped, takes the waiting out, says how many; repeated: the same number. */
-  stop(request: StopRequest): Promise<{ stopped: number; wake: Wake | null }>;
+  stop(request: StopRequest): Promise<{ stopped: number; wakes: Wake[] }>;
   /** Sends without a lease, once: answers to commands that go round the queue. */
-  reply(outgoing: readonly Outgoing[]): Promise<void>;
+  reply(outgoing: readonly Outgoing[]): Promise<{ wakes: Wake[] }>;
   /** Stores the answer a parked call waits for (48 h, whatever the state) and wakes the session if it is parked. */
-  unpark(key: SessionKey, waitId: string, payload: string): Promise<{ wake: Wake | null }>;
-  /** The present wake number of a scheduled session; null when it is not scheduled. */
+  unpark(key: SessionKey, waitId: string, payload: string): Promise<{ wakes: Wake[] }>;
+  /** The present wake of a scheduled session; null when it is not scheduled. */
   peek(key: SessionKey): Promise<Wake | null>;
 }
 
@@ -62,21 +64,20 @@ export interface FileStamp {
 export interface Settlement {
   key: SessionKey;
   fence: number;
-  /** What is answered, with its result; leaves the mailbox by number. */
-  settled: ReadonlyArray<{ n: number; inboundKey: string; result: TurnResult }>;
+  /** What is answered, with its result; leaves the mailbox by inbound key. */
+  settled: ReadonlyArray<{ inboundKey: string; result: TurnResult }>;
   outgoing: readonly Outgoing[];
   file: FileStamp | null;
   /** `next`: go on with the next message or become idle. `stay`: keep holding, whatever waits. */
-  then: "next" | "stay";
+  afterwards: "next" | "stay";
   /** False: refuse with `stopped` when a stop covers what is settled. True: this settlement is that stop. */
   honoursStop: boolean;
 }
 
 export type Settled =
-  | { kind: "idle"; wakes: Wake[] }
-  /** `messages` wait and are the holder's now; `stopped` are the numbers a stop covers. */
-  | { kind: "next"; messages: MailboxMessage[]; stopped: number[]; wakes: Wake[] }
-  | { kind: "stay"; wakes: Wake[] }
+  | { kind: "idle" | "stay"; wakes: Wake[] }
+  /** The next message waits and is the holder's now. */
+  | { kind: "next"; message: MailboxMessage; isStopped: boolean; wakes: Wake[] }
   | { kind: "stopped" };
 
 export interface Emission {
@@ -86,35 +87,54 @@ export interface Emission {
   batch: number;
   outgoing: readonly Outgoing[];
   /** The stream that is open after this emission. */
-  openStream: { streamId: string; route: Route } | null;
+  openStream: { streamId: string; turnId: string; route: Route } | null;
+}
+
+export interface Check {
+  key: SessionKey;
+  fence: number;
+  /** Inbound keys of the turn's messages. */
+  inboundKeys: readonly string[];
+  /** `routeKeyOf` of the turn. */
+  route: string;
+  /** How many newer messages of that route to take in at most. */
+  take: number;
 }
 
 export interface Yielding {
   key: SessionKey;
   fence: number;
-  /** `fail` counts a try of the oldest message; `fair` and `drain` do not. */
+  /** `fail` counts a try of the oldest message (the last one gives it up); `fair` and `drain` do not. */
   why: "fair" | "drain" | "fail";
   delayMs: number;
   file: FileStamp | null;
-  /** With `fail`: what the user is told, and the caller gets, when this was the last try. */
-  giveUp: { n: number; inboundKey: string; result: TurnResult; outgoing: readonly Outgoing[]; reason: string } | null;
+  /** Why it failed: for the dead letter, never for the user. */
+  reason: string;
+}
+
+export interface Parking {
+  key: SessionKey;
+  fence: number;
+  waitIds: readonly string[];
+  /** Epoch, ms. */
+  untilMs: number;
+  file: FileStamp | null;
+  inboundKeys: readonly string[];
+  /** Whether new mail wakes the session before the answer (its queue mode). */
+  takesMail: boolean;
 }
 
 /** What only the holder may do. */
 export interface Holding {
-  /** Before every step: which of the given numbers a stop covers, and what came after `after`. */
-  check(key: SessionKey, fence: number, after: number): Promise<{ stopped: number[]; newer: MailboxMessage[] }>;
+  /** Before every step: which of the turn's messages a stop covers, and what is taken in. */
+  check(check: Check): Promise<{ stopped: string[]; taken: MailboxMessage[] }>;
   settle(settlement: Settlement): Promise<Settled>;
-  emit(emission: Emission): Promise<void>;
+  emit(emission: Emission): Promise<{ wakes: Wake[] }>;
   yield(yielding: Yielding): Promise<{ wakes: Wake[]; gaveUp: boolean }>;
-  /** Gives the session up until `untilMs` (epoch) or until one of `waitIds` is answered; `ready`: one already is. */
-  park(
-    key: SessionKey,
-    fence: number,
-    waitIds: readonly string[],
-    untilMs: number,
-    file: FileStamp | null,
-  ): Promise<{ kind: "parked" } | { kind: "ready" }>;
+  /** Gives the session up until a call is answered or the time has come; `ready`: go on at once. */
+  park(parking: Parking): Promise<{ kind: "parked"; wakes: Wake[] } | { kind: "ready" }>;
+  /** Answers stored for parked calls: wait id → payload. */
+  answers(key: SessionKey, waitIds: readonly string[]): Promise<Map<string, string>>;
 }
 
 /** What every process does from time to time, so that nothing stays behind a dead one. */
@@ -123,8 +143,6 @@ export interface Upkeep {
   reap(): Promise<Wake[]>;
   /** Sessions scheduled for longer than they should be; those whose job is gone get a new wake number. */
   sweep(jobWaits: (wake: Wake) => Promise<boolean>): Promise<Wake[]>;
-  /** Answers stored for parked calls: wait id → payload. */
-  answers(key: SessionKey, waitIds: readonly string[]): Promise<Map<string, string>>;
   /** Depths over all processes. */
   depths(): Promise<Depths>;
 }
@@ -184,7 +202,10 @@ export interface DeadLetter {
 
 /** The outbox of one account, fenced by the owner's lease. */
 export interface OutboxStore {
-  /** Takes the ownership of an account for `leaseMs`; null while another process has it. */
+  /**
+   * Takes the ownership of an account for `leaseMs`; null while another process has it. Its owner prolongs it under the
+   * same fence, and gives it back with `leaseMs` 0 (the answer is then null).
+   */
   own(account: string, leaseMs: number): Promise<{ fence: number } | null>;
   /** Waits up to `waitMs` for entries after `afterEntryId` (`0` for all that are not yet consumed). */
   read(account: string, afterEntryId: string, waitMs: number): Promise<Delivery[]>;
@@ -231,7 +252,7 @@ export interface ChatEvents {
 /** Signals that may be lost: deltas and typing for accounts that edit, hints for whoever runs a session. */
 export interface LiveSignals {
   /** A stop or new mail for a session that someone runs. */
-  onHint(listener: (key: SessionKey) => void): () => void;
+  onHint(listener: (key: SessionKey) => void): Promise<() => Promise<void>>;
   /** Lossy events on their way to an account (`outbox` routes) or a direct caller (`result` routes, by reply key). */
   onLive(address: string, listener: (message: Outgoing["message"]) => void): Promise<() => Promise<void>>;
 }

@@ -14,7 +14,21 @@ export interface FileState {
 /** A stream that a holder had begun to show; whoever comes after it must end or void it. */
 export interface OpenStream {
   streamId: string;
+  turnId: string;
   route: Route;
+}
+
+/** A session that became ready by giving another (or itself) back; a job must be added for it. */
+export interface Scheduled {
+  key: SessionKey;
+  wake: number;
+  delayMs: number;
+}
+
+/** A message handed to its holder, and whether a stop covers it. */
+export interface Waiting {
+  message: MailboxMessage;
+  isStopped: boolean;
 }
 
 /** What a new holder is given. */
@@ -23,13 +37,11 @@ export interface Claim {
   fence: number;
   /** Null when no settlement is known: the file is then taken as it is. */
   file: FileState | null;
-  /** What waits, oldest first, bounded; empty for work without a message. */
-  messages: MailboxMessage[];
-  /** Failed tries of the oldest message so far. */
+  /** The oldest waiting message; null for work without a message, or when nothing waits any more. */
+  next: Waiting | null;
+  /** Failed tries of that message so far. */
   attempts: number;
   openStream: OpenStream | null;
-  /** Numbers of `messages` that a stop covers. */
-  stopped: number[];
 }
 
 /** Leases of sessions. Every method may throw `BUS_UNAVAILABLE`. */
@@ -39,7 +51,7 @@ export interface LeaseStore {
   /** Takes an idle or waiting session for work without a message. */
   hold(key: SessionKey): Promise<{ ok: true; claim: Claim } | { ok: false; why: "busy" }>;
   /** Gives a held session back, with what is now known of its file; scheduled again if mail came meanwhile. */
-  release(key: SessionKey, fence: number, file: FileState | null): Promise<void>;
+  release(key: SessionKey, fence: number, file: FileState | null): Promise<Scheduled[]>;
   /** Prolongs all leases of this process; returns those it no longer owns. */
   renew(held: ReadonlyArray<{ key: SessionKey; fence: number }>): Promise<SessionKey[]>;
   /** Raises a holder's fence to at least `atLeast`; returns the fence now in force. */

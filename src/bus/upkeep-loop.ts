@@ -1,0 +1,67 @@
+/**
+ * The rounds every process makes: sessions of dead processes are taken back, lost wake-ups found, and how full Redis is
+ * is looked at. Invariant: rounds of one kind never overlap, and a failing round is followed by the next.
+ */
+import { hasCode } from "../errors.js";
+import type { Logger } from "../logger.js";
+import type { Bus } from "./bus.js";
+import type { ReadyQueue, Upkeep } from "./ports.js";
+
+export interface UpkeepLoopDeps {
+  bus: Bus;
+  upkeep: Upkeep;
+  ready: ReadyQueue;
+  /** Looks at the server's memory; its result is kept by whoever hands it in. */
+  measurePressure: () => Promise<void>;
+  reapMs: number;
+  sweepMs: number;
+  logger: Logger;
+}
+
+export class UpkeepLoop {
+  readonly #deps: UpkeepLoopDeps;
+  readonly #stop = new AbortController();
+  #rounds: Promise<void>[] = [];
+
+  constructor(deps: UpkeepLoopDeps) {
+    this.#deps = deps;
+  }
+
+  start(): void {
+    const { bus, upkeep, ready, reapMs, sweepMs, measurePressure } = this.#deps;
+    const reap = async () => bus.schedule(await upkeep.reap(), "reap.stored");
+    const sweep = async () => bus.schedule(await upkeep.sweep((wake) => ready.waits(wake)));
+    this.#rounds = [this.#every(reapMs, reap), this.#every(sweepMs, sweep), this.#every(1000, measurePressure)];
+  }
+
+  async #every(ms: number, round: () => Promise<void>): Promise<void> {
+    const { signal } = this.#stop;
+    while (!signal.aborted) {
+      await pause(ms, signal);
+      if (signal.aborted) return;
+      try {
+        await round();
+      } catch (error) {
+        const level = hasCode(error, "BUS_UNAVAILABLE") ? "debug" : "error";
+        this.#deps.logger[level]({ err: error }, "a round of upkeep failed");
+      }
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await Promise.all(this.#rounds);
+  }
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const end = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal.addEventListener("abort", end);
+  });
+}

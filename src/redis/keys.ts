@@ -1,0 +1,82 @@
+/**
+ * Every Redis key and pub/sub channel of nanogate: its name, meaning and lifetime. The names are handed to the Lua
+ * scripts from here, so there is no second list. Invariant: all keys of a workspace carry one hash tag, the workspace
+ * id, so that a script may touch several of them and two workspaces never share one.
+ */
+import { createHash } from "node:crypto";
+
+/** Second half of a key's name; what follows it (`+ …`) is the part that varies. */
+export const KEY_NAMES = {
+  /** hash {run, n}: the server's run id last seen and the boot number. For ever. */
+  boot: "boot",
+  /** string + inbound key: `m:<number>`, or `stop:<count>` for a stop. 48 h. */
+  dedupe: "dd:",
+  /** zset + session: messages by number (see scripts/_common.lua). Until settled. */
+  mailbox: "mb:",
+  /** hash + session: state and all that belongs to it (see scripts/_common.lua). 30 days after its last use. */
+  session: "ss:",
+  /** zset session → due since (ms): scheduled sessions. */
+  sched: "sched",
+  /** zset session → until (ms): held sessions. */
+  lease: "lease",
+  /** zset session → wake at the latest (ms): parked sessions. */
+  parked: "parked",
+  /** zset session → until (ms): slots in use, and slots kept for the one called next. */
+  turns: "turns",
+  /** zset session → since (ms): sessions that wait for a slot. */
+  waiting: "waiting",
+  /** zset owner → until (ms): processes that may hold leases. */
+  owners: "owners",
+  /** zset owner → until (ms): live workers. */
+  workers: "workers",
+  /** string + inbound key: TurnResult. 1 h. Also the channel it is announced on. */
+  result: "res:",
+  /** string + session + `:` + wait id: the answer to a parked call. 48 h. */
+  answer: "wait:",
+  /** string + outbound id: it was put out once. 48 h. */
+  sent: "sent:",
+  /** hash + outbound id: part → receipt. 48 h. */
+  receipt: "rc:",
+  /** stream + account: what must be delivered. Until consumed. */
+  outbox: "ob:",
+  /** hash + account {owner, until, fence}: who delivers for an account. */
+  accountOwner: "ao:",
+  /** hash outbound id → dead letter. Until a person drops it. */
+  deadOut: "dl:out",
+  /** hash inbound key → what was given up and why. Until a person drops it. */
+  deadIn: "dl:in",
+  /** stream + account + `:` + chat: the chat's events, numbered. 7 days after the last. */
+  events: "ce:",
+  /** hash + account + `:` + chat {seq, ep, es}: newest number, epoch, where each epoch began. 30 days. */
+  chat: "cm:",
+  /** string + account + `:` + chat: the identity a chat belongs to. 400 days after its last use. */
+  chatOwner: "co:",
+  /** channel + account + `:` + chat: events as they are appended. */
+  eventFeed: "ev:",
+  /** channel + address: events that may be lost. */
+  live: "live:",
+  /** channel: session keys that someone should look at. */
+  hint: "hint",
+} as const;
+
+export type KeyName = keyof typeof KEY_NAMES;
+
+/** Names of one workspace's keys. */
+export interface Keys {
+  /** `<prefix>:{<workspace id>}:` */
+  readonly base: string;
+  of(name: KeyName, rest?: string): string;
+  /** BullMQ's own keys live below this prefix. */
+  readonly queuePrefix: string;
+}
+
+export function createKeys(prefix: string, workspaceId: string): Keys {
+  const base = `${prefix}:{${workspaceId}}:`;
+  return { base, of: (name, rest = "") => base + KEY_NAMES[name] + rest.toWellFormed(), queuePrefix: `${base}bull` };
+}
+
+/** Job ids may hold no ":" and may not be all digits; a session key may hold anything. */
+export function jobIdOf(sessionKey: string, wake: number): string {
+  const hash = createHash("sha256").update(sessionKey).digest("base64url").slice(0, 16);
+  return `s${hash}-${wake}`;
+}

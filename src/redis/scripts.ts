@@ -1,0 +1,114 @@
+/**
+ * Runs the Lua scripts of `scripts/`: puts the key names and the shared functions in front of each, sends it by its
+ * hash, and repeats it while Redis is away. It knows no meaning of any script. Invariant: every call carries the run id
+ * of the server its connection reached.
+ */
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import type { Redis } from "ioredis";
+import type { RedisClient } from "./client.js";
+import { KEY_NAMES, type Keys } from "./keys.js";
+
+const NAMES = [
+  "answers",
+  "chat-read",
+  "check",
+  "consume",
+  "depths",
+  "emit",
+  "hold",
+  "open",
+  "overdue",
+  "own-account",
+  "park",
+  "peek",
+  "publish",
+  "raise",
+  "reap",
+  "receipt",
+  "release",
+  "renew",
+  "reply",
+  "rewake",
+  "settle",
+  "stop",
+  "unpark",
+  "yield",
+] as const;
+export type ScriptName = (typeof NAMES)[number];
+
+interface Source {
+  text: string;
+  sha: string;
+}
+
+function read(name: string): string {
+  return readFileSync(new URL(`./scripts/${name}.lua`, import.meta.url), "utf8");
+}
+
+function assemble(name: ScriptName, common: string): Source {
+  const body = read(name);
+  const firstLine = body.slice(0, body.indexOf("\n"));
+  const names = Object.entries(KEY_NAMES).map(([key, value]) => `${key}=${JSON.stringify(value)}`);
+  const text = [firstLine, `local K = {${names.join(",")}}`, common, body.slice(firstLine.length)].join("\n");
+  return { text, sha: createHash("sha1").update(text).digest("hex") };
+}
+
+/** What every script may need to know of this process. */
+export interface ScriptDefaults {
+  owner: string;
+  leaseMs: number;
+  /** Tries of a message before it is given up. */
+  maxTries: number;
+  giveUpNotice: string;
+  /** Turns over all processes; 0 for no bound. */
+  maxTurns: number;
+}
+
+export interface ScriptsDeps {
+  client: RedisClient;
+  keys: Keys;
+  defaults: ScriptDefaults;
+  /** How long a call is repeated while Redis is away, ms. */
+  deadlineMs: number;
+}
+
+/** Text that any JSON reader takes: lone surrogates become U+FFFD. */
+function encode(args: object): string {
+  return JSON.stringify(args, (_, value: unknown) => (typeof value === "string" ? value.toWellFormed() : value));
+}
+
+export class Scripts {
+  readonly #deps: ScriptsDeps;
+  readonly #sources: ReadonlyMap<ScriptName, Source>;
+
+  constructor(deps: ScriptsDeps) {
+    this.#deps = deps;
+    const common = read("_common");
+    this.#sources = new Map(NAMES.map((name) => [name, assemble(name, common)]));
+  }
+
+  /** Runs a script; its arguments and reply are what its header says. Safe to repeat, as all scripts are. */
+  run(name: ScriptName, args: object, deadlineMs = this.#deps.deadlineMs): Promise<unknown> {
+    const text = encode({ ...this.#deps.defaults, ...args });
+    return this.#deps.client.attempt((redis) => this.#send(redis, name, text), deadlineMs);
+  }
+
+  /** One try past the gate, for the replay. */
+  runNow(name: ScriptName, args: object): Promise<unknown> {
+    return this.#send(this.#deps.client.raw, name, encode({ ...this.#deps.defaults, ...args }));
+  }
+
+  async #send(redis: Redis, name: ScriptName, text: string): Promise<unknown> {
+    const source = this.#sources.get(name);
+    if (source === undefined) throw new Error(`no script ${name}`);
+    const { keys, client } = this.#deps;
+    const args = [1, keys.of("boot"), keys.base, client.runId, text] as const;
+    try {
+      return await redis.evalsha(source.sha, ...args);
+    } catch (error) {
+      if (!(error instanceof Error && error.message.startsWith("NOSCRIPT"))) throw error;
+      return redis.eval(source.text, ...args);
+    }
+  }
+}

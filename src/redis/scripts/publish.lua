@@ -1,0 +1,38 @@
+#!lua
+-- Appends a message to a session's mailbox, once, and schedules the session if it sleeps. Refused whole when memory is
+-- full (no allow-oom).
+-- A: session, id (inbound key), route (key), joins, header (JSON text), payload, debounceMs, wakesParked, maxMailbox, pressure
+-- Returns {'stored'|'duplicate', state, wake, delayMs} or {'overloaded'}
+local s = A.session
+local function answerWith(status)
+  local h = get(s, 'st', 'w', 'due')
+  return { status, h[1] or 'idle', h[2] or '0', int(math.max(0, (tonumber(h[3]) or 0) - nowMs)) }
+end
+if redis.call('EXISTS', key('dedupe', A.id)) == 1 then return answerWith('duplicate') end
+if A.pressure or redis.call('ZCARD', key('mailbox', s)) >= A.maxMailbox then return { 'overloaded' } end
+local h = get(s, 'st', 'n', 'db', 'due')
+local state = h[1] or 'idle'
+-- From the clock, so that a server put back to an older state gives no number twice.
+local n = math.max((tonumber(h[2]) or 0) + 1, nowUs)
+redis.call('SET', key('dedupe', A.id), 'm:' .. int(n), 'EX', 2 * DAY)
+set(s, 'n', int(n))
+redis.call('EXPIRE', session(s), 30 * DAY)
+redis.call('ZADD', key('mailbox', s), int(n),
+  int(n) .. ' ' .. A.id .. ' ' .. A.route .. ' ' .. (A.joins and 1 or 0) .. ' ' .. #A.header .. ' ' .. A.header .. A.payload)
+
+local debouncing = state == 'sched' and h[3] and tonumber(h[4]) > nowMs
+if state == 'idle' or (state == 'parked' and A.wakesParked) then
+  redis.call('ZREM', key('parked'), s)
+  if A.debounceMs > 0 then
+    set(s, 'db', int(nowMs + 5 * A.debounceMs), 'due', int(nowMs + A.debounceMs))
+  end
+  wake(s, A.debounceMs)
+elseif debouncing then
+  -- A fragment slides the wait, a command or a file ends it: an older job is stale by its wake number.
+  local due = A.debounceMs > 0 and math.min(nowMs + A.debounceMs, tonumber(h[3])) or nowMs
+  set(s, 'due', int(due))
+  wake(s, due - nowMs)
+elseif state == 'run' then
+  redis.call('PUBLISH', key('hint'), s)
+end
+return answerWith('stored')

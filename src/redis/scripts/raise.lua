@@ -1,0 +1,8 @@
+#!lua flags=allow-oom
+-- Raises a holder's fence above one found in the session file.
+-- A: session, fence, atLeast
+-- Returns {'lost'} | {'ok', fence}
+if holds(A.session, A.fence) ~= 'held' then return { 'lost' } end
+local fence = math.max(A.fence, A.atLeast)
+set(A.session, 'f', int(fence))
+return { 'ok', int(fence) }

@@ -1,0 +1,108 @@
+/**
+ * Puts the room together: one connection, the scripts, and every port that this room implements. The composition root
+ * calls it once. It starts nothing but the connection. Invariant: what had been acknowledged is repeated before anything
+ * else reaches a server that lives a new life.
+ */
+import type { FaultHook } from "../faults.js";
+import type { Logger } from "../logger.js";
+import { RedisChatEvents } from "./chat-events.js";
+import { type RedisAddress, RedisClient } from "./client.js";
+import { Feed } from "./feed.js";
+import { RedisHolding } from "./holding.js";
+import { RedisIntake } from "./intake.js";
+import { Journal } from "./journal.js";
+import { createKeys, type Keys } from "./keys.js";
+import { RedisLeases } from "./leases.js";
+import { RedisLive, RedisResults } from "./live.js";
+import { RedisOutbox } from "./outbox.js";
+import { MemoryPressure } from "./pressure.js";
+import { createOwner } from "./processes.js";
+import { BullReadyQueue } from "./ready-queue.js";
+import { Scripts } from "./scripts.js";
+import { RedisUpkeep } from "./upkeep.js";
+
+export interface RedisStackOptions {
+  address: RedisAddress;
+  clientName: string;
+  prefix: string;
+  workspaceId: string;
+  isWorker: boolean;
+  leaseMs: number;
+  sweepMs: number;
+  /** How long intake and reads wait for a Redis that is away, ms. */
+  deadlineMs: number;
+  /** Turns over all processes; null for no bound. */
+  maxTurns: number | null;
+  maxMailbox: number;
+  maxTries: number;
+  giveUpNotice: string;
+  onUnreachable: (() => Promise<void>) | null;
+  faults: FaultHook;
+  logger: Logger;
+}
+
+/** Connects (waiting for a server that is away) and builds the ports. Throws `REDIS_TOO_OLD`. */
+export async function connectRedisStack(options: RedisStackOptions, signal: AbortSignal): Promise<RedisStack> {
+  const { address, clientName, onUnreachable, logger } = options;
+  const client = new RedisClient({
+    address,
+    name: clientName,
+    commandTimeoutMs: options.deadlineMs,
+    onUnreachable,
+    logger,
+  });
+  try {
+    await client.connect(signal);
+  } catch (error) {
+    await client.close();
+    throw error;
+  }
+  const keys = createKeys(options.prefix, options.workspaceId);
+  const ready = await BullReadyQueue.connect({ client, keys, faults: options.faults, logger });
+  return buildStack({ client, keys, ready }, options);
+}
+
+interface Connected {
+  client: RedisClient;
+  keys: Keys;
+  ready: BullReadyQueue;
+}
+
+function buildStack({ client, keys, ready }: Connected, options: RedisStackOptions) {
+  const { leaseMs, deadlineMs, maxTries, giveUpNotice, isWorker, sweepMs, logger } = options;
+  const defaults = { owner: createOwner(), leaseMs, maxTries, giveUpNotice, maxTurns: options.maxTurns ?? 0 };
+  const scripts = new Scripts({ client, keys, defaults, deadlineMs });
+  const journal = new Journal({ scripts, client });
+  client.onNewLife(() => journal.replay());
+  const feed = new Feed({ client, logger });
+  const pressure = new MemoryPressure({ client, deadlineMs });
+  const outbox = new RedisOutbox({ client, scripts, keys, deadlineMs });
+  const live = { client, feed, keys, deadlineMs };
+  return {
+    client,
+    intake: new RedisIntake({
+      scripts,
+      journal,
+      limits: { maxMailbox: options.maxMailbox },
+      isUnderPressure: () => pressure.isHigh,
+    }),
+    leases: new RedisLeases({ scripts, isWorker, renewDeadlineMs: leaseMs / 3 }),
+    holding: new RedisHolding({ scripts, deadlineMs: leaseMs }),
+    upkeep: new RedisUpkeep({ client, scripts, keys, sweepMs, deadlineMs: leaseMs }),
+    ready,
+    outbox,
+    pressure,
+    chatEvents: new RedisChatEvents({ client, scripts, feed, keys, deadlineMs }),
+    signals: new RedisLive(live),
+    results: new RedisResults(live),
+    close: async () => {
+      await ready.close();
+      outbox.close();
+      feed.close();
+      await client.close();
+    },
+  };
+}
+
+/** Every port of this room, and how to end them. */
+export type RedisStack = ReturnType<typeof buildStack>;

@@ -1,0 +1,170 @@
+/**
+ * Leases as scopes: `withLease` takes a session, runs the work, and gives the session back, whatever happened. One timer
+ * renews all leases of the process. It decides nothing about messages. Invariant: `assertHeld` is true only while no
+ * other process can hold the session; it asks the clock itself, since after a stalled event loop a write may run before the
+ * timer that would have noticed.
+ */
+import type { SessionKey } from "../bus/messages.js";
+import { hasCode, NanogateError } from "../errors.js";
+import type { Logger } from "../logger.js";
+import type { Claim, FileState, Lease, LeaseStore, Scheduled } from "./ports.js";
+
+/** Part of a lease after which it counts as lost when it was not renewed. */
+const SURE_PART = 0.8;
+
+export interface SessionLockDeps {
+  leases: LeaseStore;
+  leaseMs: number;
+  /** Monotonic clock, ms. */
+  monotonicMs: () => number;
+  /** Adds jobs for sessions that became ready when one was given back. */
+  schedule: (ready: readonly Scheduled[]) => Promise<void>;
+  logger: Logger;
+}
+
+class HeldLease implements Lease {
+  readonly #abort = new AbortController();
+  #fence: number;
+  #sureUntil: number;
+  /** Given back already, by a settlement, a yield or a park. */
+  hasLeft = false;
+
+  constructor(
+    readonly key: SessionKey,
+    readonly deps: SessionLockDeps,
+    claim: Claim,
+    takenAtMs: number,
+  ) {
+    this.#fence = claim.fence;
+    this.#sureUntil = takenAtMs + SURE_PART * deps.leaseMs;
+  }
+
+  get fence(): number {
+    return this.#fence;
+  }
+
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  assertHeld(): void {
+    this.expireIfDue();
+    this.signal.throwIfAborted();
+  }
+
+  async raise(atLeast: number): Promise<void> {
+    this.#fence = await this.deps.leases.raise(this.key, this.#fence, atLeast);
+  }
+
+  renewed(sentAtMs: number): void {
+    this.#sureUntil = sentAtMs + SURE_PART * this.deps.leaseMs;
+  }
+
+  lose(why: string): void {
+    if (this.signal.aborted) return;
+    this.#abort.abort(new NanogateError("LEASE_LOST", `The lease of session ${this.key} is lost: ${why}.`));
+  }
+
+  expireIfDue(): void {
+    if (this.deps.monotonicMs() >= this.#sureUntil) this.lose("it was not renewed in time");
+  }
+}
+
+/** What the work under a lease is given. */
+export interface Held {
+  lease: Lease;
+  claim: Claim;
+  /** Says that a settlement, a yield or a park has given the session back. */
+  left(): void;
+  /** What a plain release tells of the session file. */
+  file: FileState | null;
+}
+
+export type WithLease<T> = { held: true; result: T } | { held: false; why: "stale" | "full" | "busy" };
+
+export class SessionLock {
+  readonly #deps: SessionLockDeps;
+  readonly #held = new Set<HeldLease>();
+  #timers: NodeJS.Timeout[] = [];
+
+  constructor(deps: SessionLockDeps) {
+    this.#deps = deps;
+  }
+
+  /** Says that this process lives, and begins to renew. Returns once the first sign of life is stored. */
+  async start(): Promise<void> {
+    await this.#deps.leases.renew([]);
+    const { leaseMs } = this.#deps;
+    this.#timers = [
+      setInterval(() => void this.#renew(), leaseMs / 3),
+      setInterval(() => {
+        for (const lease of this.#held) lease.expireIfDue();
+      }, leaseMs / 10),
+    ];
+  }
+
+  stop(): void {
+    for (const timer of this.#timers) clearInterval(timer);
+  }
+
+  /** Sessions this process holds. */
+  get size(): number {
+    return this.#held.size;
+  }
+
+  /**
+   * Takes a session (with `wake`: as a scheduled one, for its mail; without: for work without a message), runs `work`,
+   * gives it back. `work` ends early by the lease's signal when the lease is lost.
+   */
+  async withLease<T>(
+    key: SessionKey,
+    options: { wake?: number },
+    work: (held: Held) => Promise<T>,
+  ): Promise<WithLease<T>> {
+    const { leases, monotonicMs } = this.#deps;
+    const takenAtMs = monotonicMs();
+    const taken = options.wake === undefined ? await leases.hold(key) : await leases.open(key, options.wake);
+    if (!taken.ok) return { held: false, why: taken.why };
+    const lease = new HeldLease(key, this.#deps, taken.claim, takenAtMs);
+    this.#held.add(lease);
+    const held: Held = {
+      lease,
+      claim: taken.claim,
+      left: () => {
+        lease.hasLeft = true;
+      },
+      file: taken.claim.file,
+    };
+    try {
+      return { held: true, result: await work(held) };
+    } finally {
+      this.#held.delete(lease);
+      if (!lease.hasLeft && !lease.signal.aborted) await this.#release(lease, held.file);
+    }
+  }
+
+  async #release(lease: HeldLease, file: FileState | null): Promise<void> {
+    try {
+      await this.#deps.schedule(await this.#deps.leases.release(lease.key, lease.fence, file));
+    } catch (error) {
+      // The lease ends by itself, and whoever reaps it finds the mail.
+      const level = hasCode(error, "LEASE_LOST") ? "debug" : "warn";
+      this.#deps.logger[level]({ err: error, session: lease.key }, "a session could not be given back");
+    }
+  }
+
+  async #renew(): Promise<void> {
+    const sentAtMs = this.#deps.monotonicMs();
+    const leases = [...this.#held];
+    try {
+      const lost = new Set(await this.#deps.leases.renew(leases.map(({ key, fence }) => ({ key, fence }))));
+      for (const lease of leases) {
+        if (!this.#held.has(lease) || lease.hasLeft) continue;
+        if (lost.has(lease.key)) lease.lose("another process has taken it");
+        else lease.renewed(sentAtMs);
+      }
+    } catch (error) {
+      this.#deps.logger.warn({ err: error, held: leases.length }, "leases could not be renewed");
+    }
+  }
+}
