@@ -2,8 +2,12 @@ import { defineConfig } from "vitest/config";
 
 const shared = { environment: "node" as const, testTimeout: 20_000, hookTimeout: 30_000 };
 
+/** A folder that the caller sums up afterwards; one file for each run, since `npm test` has several. */
+const reports = process.env.TEST_REPORTS;
+
 export default defineConfig({
   test: {
+    reporters: reports ? ["default", ["json", { outputFile: `${reports}/${process.pid}.json` }]] : ["default"],
     projects: [
       { test: { ...shared, name: "rules", include: ["test/rules/**/*.test.ts"] } },
       {

@@ -7,8 +7,9 @@ import pino, { type DestinationStream, type Logger as PinoLogger } from "pino";
 
 export type Logger = PinoLogger;
 
-const URL_CREDENTIALS = /([a-z][a-z0-9+.-]*:\/\/)[^\s/@]+@/gi;
-const SECRET_PARAMETERS = /([?&](?:token|key|api_key|access_token|secret)=)[^&\s"']+/gi;
+// These run over a line of JSON: none may reach past a quote or a backslash, or the line would fall apart.
+const URL_CREDENTIALS = /([a-z][a-z0-9+.-]*:\/\/)[^\s/@"\\]+@/gi;
+const SECRET_PARAMETERS = /([?&](?:token|key|api_key|access_token|secret)=)[^&\s"'\\]+/gi;
 const BOT_TOKEN = /\bbot\d+:[A-Za-z0-9_-]{20,}/g;
 const BEARER = /\b(Bearer\s+)[A-Za-z0-9._~+/-]+=*/gi;
 const API_KEY = /\bsk-[A-Za-z0-9_-]{8,}/g;
@@ -58,7 +59,9 @@ export interface LoggerOptions {
 /** The process' logger. Every line is redacted as a whole after serialisation, so no field can be forgotten. */
 export function createLogger(options: LoggerOptions): Logger {
   const sink = options.destination ?? pino.destination({ dest: 2, sync: true });
-  const redacting: DestinationStream = { write: (line) => sink.write(redactText(line, options.secrets)) };
+  // As they stand inside a line of JSON.
+  const secrets = options.secrets.map((secret) => JSON.stringify(secret).slice(1, -1));
+  const redacting: DestinationStream = { write: (line) => sink.write(redactText(line, secrets)) };
   return pino(
     {
       level: options.level,

@@ -6,7 +6,14 @@
  */
 import type { Usage } from "../bus/messages.js";
 import type { Logger } from "../logger.js";
-import type { ChatMessage, Provider, ToolCall } from "./providers/provider.js";
+import { linkAbort } from "./providers/abort.js";
+import { callIdsOf, claimCallId } from "./providers/call-ids.js";
+import { addUsage } from "./providers/estimate.js";
+import { type ChatMessage, type Provider, ProviderError, type ToolCall } from "./providers/provider.js";
+import { type Answer, askStep } from "./runner-step.js";
+import { ANSWER_NOW, CLOSING, EMPTY_FINAL, FILTERED, limitReached, NAMELESS_CALLS } from "./runner-texts.js";
+import { RepeatGuard, runCalls } from "./runner-tools.js";
+import { createToolRegistry, type ToolRegistry } from "./tools/registry.js";
 import type { Tool } from "./tools/tool.js";
 
 export interface RunInput {
@@ -17,6 +24,7 @@ export interface RunInput {
   tools: readonly Tool[];
   /** Number of the first model call of this run; a resumed turn goes on counting. */
   firstStep: number;
+  /** Model calls with tools that this run may make; calls before a resume are the caller's to subtract. */
   maxIterations: number;
   maxOutputTokens: number;
   toolResultMaxChars: number;
@@ -56,4 +64,158 @@ export interface RunResult {
   /** The last answer's text; empty when parked. */
   text: string;
   usage: Usage | null;
+}
+
+/** A run under way. */
+interface Run {
+  input: RunInput;
+  /** Follows the input's signal, and aborts when the consumer walks away. */
+  signal: AbortSignal;
+  registry: ToolRegistry;
+  repeats: RepeatGuard;
+  messages: ChatMessage[];
+  step: number;
+  iterations: number;
+  usage: Usage | null;
+  /** Whether anything of the present model call was shown. */
+  isShown: boolean;
+}
+
+type Verdict = "calls" | "final" | "filtered" | "nameless" | "blank" | "too_long";
+
+function judge(answer: Answer): Verdict {
+  const mayCall = answer.reason === "stop" || answer.reason === "tool_calls";
+  if (mayCall && answer.calls.some((call) => call.name.trim() !== "")) return "calls";
+  if (answer.content !== "") return "final";
+  if (answer.reason === "content_filter") return "filtered";
+  if (answer.reason === "length") return "too_long";
+  return mayCall && answer.calls.length > 0 ? "nameless" : "blank";
+}
+
+/** One model call of this step; `instruction` is shown to the model and not kept. */
+async function* ask(
+  run: Run,
+  toolChoice: "auto" | "none",
+  instruction: string | null,
+): AsyncGenerator<RunEvent, Answer> {
+  const { provider, model, maxOutputTokens } = run.input;
+  const note: ChatMessage[] = instruction === null ? [] : [{ role: "user", content: instruction }];
+  const messages = [...run.messages, ...note];
+  const request = { model, messages, tools: run.registry.definitions(), toolChoice, maxOutputTokens };
+  const { step, signal } = run;
+  run.isShown = false;
+  run.iterations += 1;
+  const onShow = () => {
+    run.isShown = true;
+  };
+  const answer = yield* askStep({ provider, request, step, signal, logger: run.input.logger, onShow });
+  if (toolChoice === "none") answer.calls = [];
+  return answer;
+}
+
+/** Asks until the answer is of use: once more in silence, then once for words alone. [RUN-4, 14, 19] */
+async function* askUntilUseful(run: Run): AsyncGenerator<RunEvent, { answer: Answer; verdict: Verdict }> {
+  let answer = yield* ask(run, "auto", null);
+  let verdict = judge(answer);
+  let usage = answer.usage;
+  for (const isLast of verdict === "too_long" ? [true] : [false, true]) {
+    if (verdict === "calls" || verdict === "final" || verdict === "filtered") break;
+    run.input.logger.warn({ step: run.step, model: run.input.model, verdict }, "the model's answer is of no use");
+    if (run.isShown) yield { type: "void", step: run.step };
+    const retry = verdict === "nameless" ? NAMELESS_CALLS : null;
+    answer = yield* ask(run, isLast ? "none" : "auto", isLast ? ANSWER_NOW : retry);
+    verdict = judge(answer);
+    usage = addUsage(usage, answer.usage);
+  }
+  return { answer: { ...answer, usage }, verdict };
+}
+
+/** Adds a complete answer to the conversation and tells of it. */
+async function* conclude(run: Run, answer: Answer, isFinal: boolean): AsyncGenerator<RunEvent> {
+  const { content, calls: toolCalls, usage } = answer;
+  const reasoning = answer.reasoning === "" ? null : answer.reasoning;
+  run.usage = addUsage(run.usage, usage);
+  run.messages.push({ role: "assistant", content, toolCalls, ...(reasoning === null ? {} : { reasoning }) });
+  yield { type: "assistant", step: run.step, content, toolCalls, reasoning, usage, isFinal };
+  run.step += 1;
+}
+
+/** Runs the calls of an answer; true when some of them wait. */
+async function* work(run: Run, answer: Answer): AsyncGenerator<RunEvent, boolean> {
+  const { step, registry, repeats, signal } = run;
+  const used = callIdsOf(run.messages);
+  const calls = answer.calls
+    .filter((call) => call.name.trim() !== "")
+    .map((call) => ({ ...call, id: claimCallId(call.id, used) }));
+  yield* conclude(run, { ...answer, calls }, false);
+  const { toolResultMaxChars } = run.input;
+  const { rows, waits } = yield* runCalls(step, calls, { registry, repeats, signal, toolResultMaxChars });
+  run.messages.push(...rows);
+  if (waits.length > 0) yield { type: "parked", step, waits };
+  return waits.length > 0;
+}
+
+/** The closing answer at the iteration limit, or a sentence that names the limit. [RUN-17] */
+async function* close(run: Run): AsyncGenerator<RunEvent, RunResult> {
+  const { maxIterations, logger, model } = run.input;
+  run.messages.push(...(await run.input.takeIn("at_limit")));
+  let answer: Answer = { content: "", reasoning: "", calls: [], reason: "stop", usage: null };
+  try {
+    answer = yield* ask(run, "none", CLOSING);
+  } catch (error) {
+    if (!(error instanceof ProviderError)) throw error;
+    logger.warn({ err: error, step: run.step, model }, "the closing answer failed");
+    if (run.isShown) yield { type: "void", step: run.step };
+  }
+  const content = answer.content === "" ? limitReached(maxIterations) : answer.content;
+  yield* conclude(run, { ...answer, content, calls: [] }, true);
+  return { stop: "max_iterations", text: content, usage: run.usage };
+}
+
+/** What is said, and how the run ends, when no calls follow. */
+function finalOf(answer: Answer, verdict: Verdict): { stop: RunResult["stop"]; content: string } {
+  if (verdict === "final") return { stop: "completed", content: answer.content };
+  return { stop: "empty_final", content: verdict === "filtered" ? FILTERED : EMPTY_FINAL };
+}
+
+async function* iterate(run: Run): AsyncGenerator<RunEvent, RunResult> {
+  while (true) {
+    run.signal.throwIfAborted();
+    if (run.iterations >= run.input.maxIterations) return yield* close(run);
+    const { answer, verdict } = yield* askUntilUseful(run);
+    if (verdict === "calls") {
+      if (yield* work(run, answer)) return { stop: "parked", text: "", usage: run.usage };
+      run.messages.push(...(await run.input.takeIn("after_tools")));
+      continue;
+    }
+    if (answer.calls.length > 0) run.input.logger.warn({ step: run.step, reason: answer.reason }, "calls are ignored");
+    const { stop, content } = finalOf(answer, verdict);
+    yield* conclude(run, { ...answer, content, calls: [] }, true);
+    const rows = await run.input.takeIn("after_final");
+    if (rows.length === 0) return { stop, text: content, usage: run.usage };
+    run.messages.push(...rows);
+  }
+}
+
+/**
+ * Runs a conversation until the model has answered, something waits, or the limit is reached. Throws `ProviderError` as
+ * the provider threw it, the signal's reason on abort, and whatever `takeIn` throws.
+ */
+export async function* runAgent(input: RunInput): AsyncGenerator<RunEvent, RunResult> {
+  const link = linkAbort(input.signal);
+  try {
+    return yield* iterate({
+      input,
+      signal: link.controller.signal,
+      registry: createToolRegistry(input.tools),
+      repeats: new RepeatGuard(),
+      messages: [...input.messages],
+      step: input.firstStep,
+      iterations: 0,
+      usage: null,
+      isShown: false,
+    });
+  } finally {
+    link.close();
+  }
 }

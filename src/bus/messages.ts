@@ -39,6 +39,8 @@ export interface Address {
   threadId?: string;
   /** The platform's id of the message being answered. */
   messageId?: string;
+  /** Whether the chat shows an answer while it is made; otherwise it gets whole answers only. */
+  isStreaming: boolean;
 }
 
 /**
@@ -77,6 +79,8 @@ export interface InboundMessage {
   replyTo?: Quote;
   sessionKeyOverride?: SessionKey;
   role: "user" | "system";
+  /** Whether its sender may command the gateway itself; decided at the door. */
+  isOwner: boolean;
   route: Route;
   metadata: Metadata;
 }

@@ -2,8 +2,9 @@
  * Chat event logs over Redis streams. The numbers are given by the scripts that append; this file only reads and
  * listens. Invariant: a page of events is contiguous and starts right after what the reader has.
  */
+
+import type { ChatEvent, ChatEvents, ChatHead } from "../bus/delivery-ports.js";
 import type { OutboundMessage } from "../bus/messages.js";
-import type { ChatEvent, ChatEvents, ChatHead } from "../bus/ports.js";
 import type { RedisClient } from "./client.js";
 import type { Feed } from "./feed.js";
 import type { Keys } from "./keys.js";

@@ -234,8 +234,13 @@ export class RedisClient {
     this.#isClosed = true;
     this.#isOpen = false;
     if (this.#commands.status === "ready") await this.#commands.quit().catch(() => "gone");
-    this.#commands.disconnect();
+    disconnect(this.#commands);
   }
+}
+
+/** Ends a connection; one that has ended already would keep the process alive for two seconds more. */
+export function disconnect(connection: Redis): void {
+  if (connection.status !== "end") connection.disconnect();
 }
 
 function pause(ms: number): Promise<void> {

@@ -5,7 +5,7 @@
  */
 import type { Redis } from "ioredis";
 import type { Logger } from "../logger.js";
-import type { RedisClient } from "./client.js";
+import { disconnect, type RedisClient } from "./client.js";
 
 type Listener = (text: string) => void;
 
@@ -59,6 +59,6 @@ export class Feed {
   }
 
   close(): void {
-    this.#connection.disconnect();
+    disconnect(this.#connection);
   }
 }

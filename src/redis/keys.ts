@@ -55,7 +55,7 @@ export const KEY_NAMES = {
   eventFeed: "ev:",
   /** channel + address: events that may be lost. */
   live: "live:",
-  /** channel: session keys that someone should look at. */
+  /** channel: session keys that were stopped. */
   hint: "hint",
 } as const;
 

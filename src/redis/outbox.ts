@@ -3,10 +3,10 @@
  * Invariant: receipts and consumption are refused once another process owns the account.
  */
 import type { Redis } from "ioredis";
+import type { DeadLetter, Delivery, OutboxStore, Receipt } from "../bus/delivery-ports.js";
 import type { Outgoing } from "../bus/messages.js";
-import type { DeadLetter, Delivery, OutboxStore, Receipt } from "../bus/ports.js";
 import { NanogateError } from "../errors.js";
-import type { RedisClient } from "./client.js";
+import { disconnect, type RedisClient } from "./client.js";
 import type { Keys } from "./keys.js";
 import { integer, list } from "./reply.js";
 import type { Scripts } from "./scripts.js";
@@ -68,7 +68,7 @@ export class RedisOutbox implements OutboxStore {
   }
 
   close(): void {
-    for (const reader of this.#readers.values()) reader.disconnect();
+    for (const reader of this.#readers.values()) disconnect(reader);
     this.#readers.clear();
   }
 

@@ -10,7 +10,7 @@ import { asSessionKey, type SessionKey } from "../bus/messages.js";
 import type { Consumer, ReadyQueue, Wake } from "../bus/ports.js";
 import type { FaultHook } from "../faults.js";
 import type { Logger } from "../logger.js";
-import type { RedisClient } from "./client.js";
+import { disconnect, type RedisClient } from "./client.js";
 import { jobIdOf, type Keys } from "./keys.js";
 
 interface WakeJob {
@@ -88,7 +88,7 @@ export class BullReadyQueue implements ReadyQueue {
     return {
       close: async () => {
         await worker.close();
-        connection.disconnect();
+        disconnect(connection);
       },
       isRunning: () => worker.isRunning(),
     };
@@ -96,6 +96,6 @@ export class BullReadyQueue implements ReadyQueue {
 
   async close(): Promise<void> {
     await this.#queue.close();
-    this.#connection.disconnect();
+    disconnect(this.#connection);
   }
 }

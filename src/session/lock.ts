@@ -9,12 +9,17 @@ import { hasCode, NanogateError } from "../errors.js";
 import type { Logger } from "../logger.js";
 import type { Claim, FileState, Lease, LeaseStore, Scheduled } from "./ports.js";
 
-/** Part of a lease after which it counts as lost when it was not renewed. */
-const SURE_PART = 0.8;
+/** Times of leases, ms. */
+export interface LeaseTiming {
+  /** How often all leases of the process are renewed. */
+  renewEveryMs: number;
+  /** So long after its last renewal a lease counts as lost. */
+  abortAfterMs: number;
+}
 
 export interface SessionLockDeps {
   leases: LeaseStore;
-  leaseMs: number;
+  timing: LeaseTiming;
   /** Monotonic clock, ms. */
   monotonicMs: () => number;
   /** Adds jobs for sessions that became ready when one was given back. */
@@ -36,7 +41,7 @@ class HeldLease implements Lease {
     takenAtMs: number,
   ) {
     this.#fence = claim.fence;
-    this.#sureUntil = takenAtMs + SURE_PART * deps.leaseMs;
+    this.#sureUntil = takenAtMs + deps.timing.abortAfterMs;
   }
 
   get fence(): number {
@@ -57,7 +62,7 @@ class HeldLease implements Lease {
   }
 
   renewed(sentAtMs: number): void {
-    this.#sureUntil = sentAtMs + SURE_PART * this.deps.leaseMs;
+    this.#sureUntil = sentAtMs + this.deps.timing.abortAfterMs;
   }
 
   lose(why: string): void {
@@ -94,12 +99,12 @@ export class SessionLock {
   /** Says that this process lives, and begins to renew. Returns once the first sign of life is stored. */
   async start(): Promise<void> {
     await this.#deps.leases.renew([]);
-    const { leaseMs } = this.#deps;
+    const { renewEveryMs } = this.#deps.timing;
     this.#timers = [
-      setInterval(() => void this.#renew(), leaseMs / 3),
+      setInterval(() => void this.#renew(), renewEveryMs),
       setInterval(() => {
         for (const lease of this.#held) lease.expireIfDue();
-      }, leaseMs / 10),
+      }, renewEveryMs / 3),
     ];
   }
 

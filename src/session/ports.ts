@@ -50,7 +50,7 @@ export interface LeaseStore {
   open(key: SessionKey, wake: number): Promise<{ ok: true; claim: Claim } | { ok: false; why: "stale" | "full" }>;
   /** Takes an idle or waiting session for work without a message. */
   hold(key: SessionKey): Promise<{ ok: true; claim: Claim } | { ok: false; why: "busy" }>;
-  /** Gives a held session back, with what is now known of its file; scheduled again if mail came meanwhile. */
+  /** Gives a held session back, with what is now known of its file (null: nothing); scheduled again if mail came. */
   release(key: SessionKey, fence: number, file: FileState | null): Promise<Scheduled[]>;
   /** Prolongs all leases of this process; returns those it no longer owns. */
   renew(held: ReadonlyArray<{ key: SessionKey; fence: number }>): Promise<SessionKey[]>;

@@ -10,6 +10,7 @@ import {
   type Route,
   type TurnResult,
 } from "../../src/bus/messages.js";
+import { timingOf } from "../../src/config/timing.js";
 import { noFaults } from "../../src/faults.js";
 import { connectRedisStack, type RedisStack, type RedisStackOptions } from "../../src/redis/stack.js";
 import { SessionLock } from "../../src/session/lock.js";
@@ -54,7 +55,7 @@ export async function createBusFixture(
   const bus = new Bus({ intake, holding, ready, isUnified: false, faults: options.faults, logger: options.logger });
   const lock = new SessionLock({
     leases,
-    leaseMs: options.leaseMs,
+    timing: timingOf(options.leaseMs),
     monotonicMs: () => performance.now(),
     schedule: (ready) => bus.schedule(ready),
     logger: options.logger,
@@ -71,8 +72,20 @@ export async function createBusFixture(
   };
 }
 
-export const eventsRoute = (chatId: string): Route => ({ via: "events", account: "web", channel: "web", chatId });
-export const outboxRoute = (chatId: string): Route => ({ via: "outbox", account: "bot", channel: "chat", chatId });
+export const eventsRoute = (chatId: string): Route => ({
+  via: "events",
+  account: "web",
+  channel: "web",
+  chatId,
+  isStreaming: true,
+});
+export const outboxRoute = (chatId: string): Route => ({
+  via: "outbox",
+  account: "bot",
+  channel: "chat",
+  chatId,
+  isStreaming: true,
+});
 
 /** A message of a person; its session is `<channel>:<chat>`. */
 export function inbound(content: string, overrides: Partial<InboundMessage> = {}): InboundMessage {
@@ -87,6 +100,7 @@ export function inbound(content: string, overrides: Partial<InboundMessage> = {}
     timestamp: new Date(0).toISOString(),
     media: [],
     role: "user",
+    isOwner: false,
     route,
     metadata: {},
     ...overrides,

@@ -61,13 +61,21 @@ export class ProviderError extends Error {
   constructor(
     readonly code: ProviderErrorCode,
     message: string,
-    readonly options: { cause?: unknown; status?: number; retryAfterMs?: number; detail?: string } = {},
+    readonly options: {
+      cause?: unknown;
+      status?: number;
+      retryAfterMs?: number;
+      detail?: string;
+      /** What the provider itself said about trying again; wins over what the code suggests. */
+      isTransient?: boolean;
+    } = {},
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
   }
 
   /** Whether the same request may succeed later. [RUN-28] */
   get isTransient(): boolean {
+    if (this.options.isTransient !== undefined) return this.options.isTransient;
     switch (this.code) {
       case "PROVIDER_INCOMPLETE":
       case "PROVIDER_RATE_LIMITED":

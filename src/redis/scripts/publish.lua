@@ -32,7 +32,5 @@ elseif debouncing then
   local due = A.debounceMs > 0 and math.min(nowMs + A.debounceMs, tonumber(h[3])) or nowMs
   set(s, 'due', int(due))
   wake(s, due - nowMs)
-elseif state == 'run' then
-  redis.call('PUBLISH', key('hint'), s)
 end
 return answerWith('stored')

@@ -17,8 +17,9 @@ for _, e in ipairs(gone) do redis.call('ZREMRANGEBYSCORE', key('mailbox', s), in
 for _, done in ipairs(A.settled) do setResult(done.id, done.result) end
 sendAll(A.outgoing)
 setFile(s, A.file)
+-- An answer ends the stream that showed it.
+if #A.settled > 0 then redis.call('HDEL', session(s), 'os') end
 if A.stay then return { 'stay', wakes } end
-redis.call('HDEL', session(s), 'os')
 if redis.call('ZCARD', key('mailbox', s)) == 0 then
   becomeIdle(s)
   return { 'idle', wakes }

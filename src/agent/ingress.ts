@@ -1,0 +1,111 @@
+/**
+ * The way in, the same for channels and direct callers: a command that goes round the queue is carried out, everything else
+ * is stored in its session. It checks no access: whoever calls it has. Invariant: when it returns, what it says has
+ * happened is durable, and repeating a message does nothing twice.
+ */
+import type { Bus } from "../bus/bus.js";
+import {
+  type InboundMessage,
+  inboundKeyOf,
+  type Outgoing,
+  routeKeyOf,
+  type SessionKey,
+  turnIdOf,
+} from "../bus/messages.js";
+import { type CommandName, commandMistake, parseCommand } from "../commands.js";
+
+export interface IngressDeps {
+  bus: Bus;
+  /** Fragments of a person are joined for this long, ms. */
+  debounceMs: number;
+  /** The text of `/help` and `/status`. */
+  describe: (command: "help" | "status", key: SessionKey) => Promise<string>;
+}
+
+/** What became of a message. `text` is the answer of a command that was carried out at once. */
+export type Taken = { sessionKey: SessionKey; inboundKey: string; turnId: string } & (
+  | { status: "stored" | "duplicate" }
+  | { status: "command"; text: string }
+);
+
+export class Ingress {
+  readonly #deps: IngressDeps;
+
+  constructor(deps: IngressDeps) {
+    this.#deps = deps;
+  }
+
+  /** Takes a message in. Throws `BUS_OVERLOADED` or `BUS_UNAVAILABLE`, and then it must not be acknowledged. */
+  async accept(message: InboundMessage): Promise<Taken> {
+    const parsed = message.role === "user" ? parseCommand(message.content) : { kind: "text" as const };
+    switch (parsed.kind) {
+      case "text":
+        return this.#publish(message, { joins: message.role === "user" });
+      case "command":
+        return this.#command(message, parsed.name, parsed.args);
+      case "unknown":
+      case "needless_arguments":
+        return this.#answer(message, commandMistake(parsed));
+      default:
+        return parsed satisfies never;
+    }
+  }
+
+  async #publish(message: InboundMessage, { joins }: { joins: boolean }): Promise<Taken> {
+    const mayWait = joins && message.media.length === 0 && message.kind === "message";
+    const debounceMs = mayWait ? this.#deps.debounceMs : 0;
+    return this.#deps.bus.publishInbound(message, { joins, debounceMs, wakesParked: false });
+  }
+
+  async #command(message: InboundMessage, name: CommandName, args: string): Promise<Taken> {
+    const key = this.#deps.bus.sessionOf(message);
+    switch (name) {
+      case "help":
+      case "status":
+        return this.#answer(message, await this.#deps.describe(name, key));
+      case "stop":
+        return this.#stop(message, args);
+      case "new":
+        // What runs and waits here belongs to the conversation that ends.
+        await this.#deps.bus.stop({
+          key,
+          inboundKey: `${inboundKeyOf(message)}:stop`,
+          route: routeKeyOf(message.route),
+        });
+        return this.#publish(message, { joins: false });
+      default:
+        return name satisfies never;
+    }
+  }
+
+  async #stop(message: InboundMessage, args: string): Promise<Taken> {
+    if (args !== "" && args !== "all") return this.#answer(message, "Use /stop, or /stop all.");
+    if (args === "all" && !message.isOwner)
+      return this.#answer(message, "Only an owner may stop everything. Use /stop.");
+    const route = args === "all" ? "*" : routeKeyOf(message.route);
+    const key = this.#deps.bus.sessionOf(message);
+    const count = await this.#deps.bus.stop({ key, inboundKey: inboundKeyOf(message), route });
+    const what = count === 1 ? "1 message" : `${count} messages`;
+    return this.#answer(message, count === 0 ? "There is nothing to stop." : `Stopped ${what}.`);
+  }
+
+  /** Answers beside the queue; sent once, however often the message comes. */
+  async #answer(message: InboundMessage, text: string): Promise<Taken> {
+    const inboundKey = inboundKeyOf(message);
+    const turnId = turnIdOf(inboundKey);
+    const { route } = message;
+    const { channel, chatId, threadId, messageId } = route;
+    const place = {
+      ...(threadId === undefined ? {} : { threadId }),
+      ...(messageId === undefined ? {} : { replyTo: messageId }),
+    };
+    const base = { channel, chatId, ...place, media: [], buttons: [], turnId, metadata: {} };
+    const end = { type: "turn_end" as const, messageIds: [message.id], outcome: "completed" as const, usage: null };
+    const outgoing: Outgoing[] = [
+      { route, message: { ...base, id: `${turnId}.reply`, content: text, event: { type: "notice" }, seq: 0 } },
+      { route, message: { ...base, id: `${turnId}.end`, content: "", event: end, seq: 1 } },
+    ];
+    await this.#deps.bus.reply(outgoing);
+    return { status: "command", text, sessionKey: this.#deps.bus.sessionOf(message), inboundKey, turnId };
+  }
+}

@@ -1,0 +1,185 @@
+/**
+ * The loop: takes a wake-up, takes the session's lease, and carries message after message through turns until nothing
+ * waits. It knows neither channels nor Redis. Invariant: a session leaves this file settled, yielded, parked or, when its
+ * lease is lost, untouched.
+ */
+import type { Bus } from "../bus/bus.js";
+import type { SessionKey } from "../bus/messages.js";
+import { hasCode } from "../errors.js";
+import type { Logger } from "../logger.js";
+import type { Held, SessionLock } from "../session/lock.js";
+import type { SessionManager } from "../session/manager.js";
+import type { OpenSession } from "../session/open-session.js";
+import type { Lease, Waiting } from "../session/ports.js";
+import { runTurn } from "./turn.js";
+import { TurnAborted, type TurnDeps } from "./turn-context.js";
+import { TurnOutput } from "./turn-output.js";
+
+/** Turns of one session in a row before others get the slot. */
+const FAIR_TURNS = 16;
+
+export interface LoopDeps {
+  bus: Bus;
+  lock: SessionLock;
+  sessions: SessionManager;
+  turn: TurnDeps;
+  /** Waits after the first and the second failed try, ms. */
+  retryDelaysMs: readonly [number, number];
+  logger: Logger;
+}
+
+export interface RunOptions {
+  /** Asked after each turn with what it settled: leave now although mail waits? */
+  leaves: (answered: readonly string[]) => boolean;
+}
+
+const STAYS: RunOptions = { leaves: () => false };
+
+/** A session in this process' hands. */
+interface Running {
+  stop: AbortController;
+  /** Whether a stop covers the turn that runs. */
+  check: () => Promise<boolean>;
+}
+
+export class AgentLoop {
+  readonly #deps: LoopDeps;
+  readonly #running = new Map<SessionKey, Running>();
+  readonly #drain = new AbortController();
+
+  constructor(deps: LoopDeps) {
+    this.#deps = deps;
+  }
+
+  /** Turns that run in this process. */
+  get size(): number {
+    return this.#running.size;
+  }
+
+  /** Carries a woken session on; a stale wake-up does nothing. Never throws for a turn's failure. */
+  async run(key: SessionKey, wake: number, options: RunOptions = STAYS): Promise<void> {
+    const { lock, logger } = this.#deps;
+    try {
+      await lock.withLease(key, { wake }, (held) => this.#work(held, options));
+    } catch (error) {
+      if (hasCode(error, "LEASE_LOST"))
+        logger.warn({ err: error, session: key }, "a session was taken over by another process");
+      else logger.error({ err: error, session: key }, "a session could not be worked on");
+    }
+  }
+
+  /** Someone stopped a session or wrote to it: if it runs here and a stop covers its turn, abort it. */
+  async onHint(key: SessionKey): Promise<void> {
+    const running = this.#running.get(key);
+    if (running === undefined) return;
+    try {
+      if (await running.check()) running.stop.abort(new TurnAborted("stopped"));
+    } catch (error) {
+      // The next safe point asks again.
+      this.#deps.logger.debug({ err: error, session: key }, "a hint could not be followed up");
+    }
+  }
+
+  /** Ends running turns where they are; others take them up from what is stored. */
+  drain(): void {
+    this.#drain.abort(new TurnAborted("drained"));
+  }
+
+  async #work(held: Held, options: RunOptions): Promise<void> {
+    const { lease, claim } = held;
+    if (claim.next === null) return;
+    let session: OpenSession | null = null;
+    // Tries belong to the message that waited first; the ones after it begin with none.
+    const tries = { sofar: claim.attempts };
+    try {
+      const guard = this.#guard(lease);
+      session = await this.#deps.sessions.open(lease, claim.file, guard);
+      const output = new TurnOutput({ bus: this.#deps.bus, lease, logger: this.#deps.logger }, claim.openStream);
+      await this.#turns({ held, session, output, first: claim.next, options, tries });
+    } catch (error) {
+      await this.#yieldAfter(error, { held, session, attempts: tries.sofar });
+    } finally {
+      this.#running.delete(lease.key);
+      await session?.close();
+    }
+  }
+
+  #guard(lease: Lease) {
+    const { bus } = this.#deps;
+    const { key } = lease;
+    return {
+      check: async () => void (await bus.check({ key, fence: lease.fence, inboundKeys: [], route: "", take: 0 })),
+      commit: async (file: { inode: string; bytes: number; fence: number }) => {
+        const nothing = { settled: [], outgoing: [], afterwards: "stay" as const, honoursStop: true };
+        await bus.settle({ key, fence: lease.fence, file, ...nothing });
+      },
+    };
+  }
+
+  async #turns(work: {
+    held: Held;
+    session: OpenSession;
+    output: TurnOutput;
+    first: Waiting;
+    options: RunOptions;
+    tries: { sofar: number };
+  }): Promise<void> {
+    const { held, session, output, options, tries } = work;
+    let waiting: Waiting | null = work.first;
+    for (let count = 1; waiting !== null; count += 1) {
+      const end = await this.#turn(held.lease, { session, output, waiting });
+      if (end.kind !== "next") return held.left();
+      waiting = end.waiting;
+      tries.sofar = 0;
+      const isDraining = this.#drain.signal.aborted || options.leaves(end.answered);
+      if (isDraining || count >= FAIR_TURNS) return this.#yield(held, session, isDraining ? "drain" : "fair");
+    }
+  }
+
+  async #turn(lease: Lease, parts: { session: OpenSession; output: TurnOutput; waiting: Waiting }) {
+    const { message, isStopped } = parts.waiting;
+    const { bus, turn } = this.#deps;
+    const stop = new AbortController();
+    const check = async () => {
+      const request = { key: lease.key, fence: lease.fence, inboundKeys: [message.key], route: "", take: 0 };
+      return (await bus.check(request)).stopped.length > 0;
+    };
+    this.#running.set(lease.key, { stop, check });
+    const signal = AbortSignal.any([lease.signal, stop.signal, this.#drain.signal]);
+    const { session, output } = parts;
+    return runTurn(turn, { lease, session, output, message, isStopped, signal });
+  }
+
+  async #yield(held: Held, session: OpenSession, why: "fair" | "drain"): Promise<void> {
+    const { key, fence } = held.lease;
+    await this.#deps.bus.yield({ key, fence, why, delayMs: 0, file: session.state(), reason: "" });
+    held.left();
+  }
+
+  /** The lease is given back so that the message is tried again; a lost one is left alone. */
+  async #yieldAfter(
+    error: unknown,
+    { held, session, attempts }: { held: Held; session: OpenSession | null; attempts: number },
+  ): Promise<void> {
+    const { lease, claim } = held;
+    if (lease.signal.aborted || hasCode(error, "LEASE_LOST")) throw error;
+    const { bus, logger, retryDelaysMs } = this.#deps;
+    const isDrained = error instanceof TurnAborted && error.why === "drained";
+    const delayMs = isDrained ? 0 : (retryDelaysMs[attempts] ?? 0);
+    if (!isDrained) logger.error({ err: error, session: lease.key, attempts: attempts + 1 }, "a turn failed");
+    const gaveUp = await bus.yield({
+      key: lease.key,
+      fence: lease.fence,
+      why: isDrained ? "drain" : "fail",
+      delayMs,
+      file: session?.state() ?? claim.file,
+      reason: error instanceof Error ? `${error.name}: ${error.message}` : String(error),
+    });
+    held.left();
+    if (gaveUp)
+      logger.error(
+        { session: lease.key, message: claim.next?.message.key },
+        "a message was given up; see the dead letters",
+      );
+  }
+}

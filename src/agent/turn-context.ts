@@ -1,0 +1,98 @@
+/**
+ * What the states of a turn share: its parts, its signals and what is known so far. Types and small constructors; the
+ * states are in the files beside it. Invariant: everything here that matters after a crash is also in the session's rows
+ * or in Redis.
+ */
+import type { Bus } from "../bus/bus.js";
+import type { MailboxMessage, TurnOutcome } from "../bus/messages.js";
+import type { FaultHook } from "../faults.js";
+import type { Logger } from "../logger.js";
+import type { OpenSession } from "../session/open-session.js";
+import type { Lease } from "../session/ports.js";
+import type { ContextBuilder } from "./context.js";
+import type { Providers } from "./providers/registry.js";
+import type { Tool } from "./tools/tool.js";
+import type { TurnOutput } from "./turn-output.js";
+import type { TurnRows } from "./turn-rows.js";
+
+/** Settings of a turn. */
+export interface TurnSettings {
+  maxIterations: number;
+  maxOutputTokens: number;
+  toolResultMaxChars: number;
+  /** `steer`: new messages are taken into the running turn; `followup`: each has its own turn. */
+  queueMode: "steer" | "followup";
+}
+
+export interface TurnDeps {
+  bus: Bus;
+  providers: Providers;
+  context: ContextBuilder;
+  /** Tools for one turn; they may remember what they showed within it. */
+  tools: () => readonly Tool[];
+  settings: TurnSettings;
+  faults: FaultHook;
+  logger: Logger;
+  /** Epoch ms. */
+  nowMs: () => number;
+}
+
+/** Why a turn ended early although its lease is ours. */
+export class TurnAborted extends Error {
+  override readonly name = "TurnAborted";
+  constructor(readonly why: "stopped" | "drained") {
+    super(`the turn was ${why}`);
+  }
+}
+
+/** What a turn will say at its end. `text` is the answer, the apology, or what was said before a stop. */
+export interface Answer {
+  outcome: TurnOutcome;
+  text: string;
+  outboundId: string;
+  /** `notice`: a word of the gateway itself. */
+  kind: "final" | "notice";
+  step: number;
+  latencyMs: number | null;
+}
+
+export interface TurnContext {
+  readonly deps: TurnDeps;
+  readonly lease: Lease;
+  readonly session: OpenSession;
+  readonly output: TurnOutput;
+  /** The message that the turn answers first. */
+  readonly message: MailboxMessage;
+  /** Whether a stop covered it before this holder began. */
+  readonly isStopped: boolean;
+  /** Aborts when the lease is lost, a stop comes, or the process drains. */
+  readonly signal: AbortSignal;
+  /** Monotonic, ms. */
+  readonly startedMs: number;
+  rows: TurnRows;
+  answer: Answer | null;
+  /** Text of the step that runs. */
+  partial: string;
+  /** Times that messages were taken in. */
+  takenIn: number;
+}
+
+/** The id under which an answer goes out: the same for the same step, however often it is made. */
+export function outboundIdOf(turnId: string, step: number): string {
+  return `${turnId}.${step}`;
+}
+
+/** The name of the stream of a step; another holder's try has another name. */
+export function streamIdOf(turn: TurnContext, step: number): string {
+  return `${outboundIdOf(turn.rows.turnId, step)}.${turn.lease.fence.toString(36)}`;
+}
+
+/** The stream that shows this step, if one is open. */
+export function openStreamOf(turn: TurnContext, step: number): string | null {
+  const open = turn.output.openStream;
+  return open?.streamId.startsWith(`${outboundIdOf(turn.rows.turnId, step)}.`) === true ? open.streamId : null;
+}
+
+export function latencyOf(turn: TurnContext): number {
+  return Math.round(performance.now() - turn.startedMs);
+}

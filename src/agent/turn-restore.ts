@@ -1,0 +1,86 @@
+/**
+ * RESTORE: what a former holder left of this turn, or of the one before it, is brought into a state from which one can go
+ * on. It calls no model. Invariant: a call with a result is never run again, one without is closed, one that waits asks for
+ * its answer; a stored answer is not made again.
+ */
+import type { Row } from "../session/row.js";
+import { EXPIRED_CALL, GIVE_UP_NOTICE, INTERRUPTED_CALL, INTERRUPTED_ROW } from "./apology.js";
+import type { TurnContext } from "./turn-context.js";
+import { openStreamOf } from "./turn-context.js";
+import { closingRows, danglingCalls, toolRowOf } from "./turn-messages.js";
+import { turnRowsOf } from "./turn-rows.js";
+
+/** Reads the turn's rows anew. */
+export function readTurn(turn: TurnContext): void {
+  const { key: inboundKey, message } = turn.message;
+  turn.rows = turnRowsOf(turn.session.session.messages, { inboundKey, clientId: message.id });
+}
+
+/** A turn that was given up, or whose rows came from elsewhere, is closed before another begins. [LOOP-38] */
+async function closeFormerTurn(turn: TurnContext): Promise<void> {
+  const { session } = turn;
+  const { messages, clearedRows } = session.session;
+  const dangling = danglingCalls(messages, session.openCalls);
+  const last = messages.findLast((row) => row.role !== "system" && row._command !== true);
+  const isCleared = messages.length === clearedRows;
+  if (last === undefined || (isCleared && dangling.length === 0)) return;
+  const turnId = last.turn_id ?? "";
+  const rows: Row[] = closingRows(dangling, turnId, INTERRUPTED_CALL);
+  const isUnanswered = last.role === "user" || last.role === "tool" || rows.length > 0;
+  if (!isCleared && isUnanswered) rows.push({ role: "assistant", content: INTERRUPTED_ROW, turn_id: turnId });
+  if (rows.length > 0) await session.append(rows);
+}
+
+/** Brings answers to waiting calls in. Returns whether some are still waited for. */
+export async function takeAnswers(turn: TurnContext): Promise<boolean> {
+  const { deps, lease, session, rows } = turn;
+  if (rows.waits.length === 0) return false;
+  const answers = await deps.bus.answers(
+    lease.key,
+    rows.waits.map((wait) => wait.waitId),
+  );
+  const results: Row[] = [];
+  for (const { call, waitId, untilMs } of rows.waits) {
+    const text = answers.get(waitId) ?? (untilMs <= deps.nowMs() ? EXPIRED_CALL : null);
+    if (text === null) continue;
+    results.push(toolRowOf({ call, turnId: rows.turnId, text, isError: !answers.has(waitId) }));
+  }
+  if (results.length > 0) await session.append(results);
+  readTurn(turn);
+  return turn.rows.waits.length > 0;
+}
+
+/** A stream of a former holder is void, unless it shows the very answer that is stored. */
+function voidFormerStream(turn: TurnContext): void {
+  const { output, rows, message } = turn;
+  const open = output.openStream;
+  if (open === null) return;
+  if (rows.final !== null && openStreamOf(turn, rows.final.step) !== null) return;
+  const id = `${open.streamId}.void`;
+  const event = { type: "stream_reset" as const, streamId: open.streamId };
+  output.show(output.outgoing(open.route ?? message.message.route, open.turnId, { id, content: "", event }));
+}
+
+export async function restore(turn: TurnContext): Promise<"command" | "run" | "park" | "respond" | "stop"> {
+  readTurn(turn);
+  voidFormerStream(turn);
+  const { rows, session, isStopped, deps, lease } = turn;
+  if (!rows.hasBegun) {
+    await closeFormerTurn(turn);
+    return isStopped ? "stop" : "command";
+  }
+  deps.logger.info({ session: lease.key, turn: rows.turnId, step: rows.nextStep }, "a turn is taken up again");
+  if (rows.final !== null) {
+    const { text, outcome, outboundId, step, latencyMs } = rows.final;
+    const hasFailed = outcome === "failed";
+    const kind = hasFailed ? "notice" : "final";
+    turn.answer = { outcome, text: hasFailed ? GIVE_UP_NOTICE : text, outboundId, kind, step, latencyMs };
+    return "respond";
+  }
+  if (isStopped) return "stop";
+  if (rows.openCalls.length > 0) {
+    await session.append(closingRows(rows.openCalls, rows.turnId, INTERRUPTED_CALL));
+    readTurn(turn);
+  }
+  return (await takeAnswers(turn)) ? "park" : "run";
+}

@@ -1,0 +1,45 @@
+/**
+ * Time as the delivery side sees it: what it is, and waiting that can be cut short. Handed in, so that tests hold the
+ * clock. Invariant: a wait leaves no timer behind.
+ */
+
+export interface Clock {
+  /** Grows steadily; its zero means nothing. */
+  nowMs(): number;
+  /** Returns after `ms`, or as soon as the signal aborts: ask the signal. */
+  sleep(ms: number, signal: AbortSignal): Promise<void>;
+}
+
+/** The clock of the machine. */
+export function createSystemClock(): Clock {
+  return {
+    nowMs: () => performance.now(),
+    sleep: (ms, signal) =>
+      new Promise((resolve) => {
+        if (signal.aborted) return resolve();
+        const end = () => {
+          clearTimeout(timer);
+          signal.removeEventListener("abort", end);
+          resolve();
+        };
+        const timer = setTimeout(end, ms);
+        signal.addEventListener("abort", end, { once: true });
+      }),
+  };
+}
+
+/** The outcome of `work`, or null when the signal aborts first; leaves nothing behind on the signal. */
+export function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T | null> {
+  return new Promise((resolve, reject) => {
+    const end = () => resolve(null);
+    if (signal.aborted) end();
+    signal.addEventListener("abort", end, { once: true });
+    const forget = () => signal.removeEventListener("abort", end);
+    work.then(resolve, reject).then(forget, forget);
+  });
+}
+
+/** 1, 2, 4, … s, at most a minute; `tries` counts from 1. */
+export function backOffMs(tries: number): number {
+  return Math.min(60_000, 1_000 * 2 ** (tries - 1));
+}

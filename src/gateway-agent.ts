@@ -1,0 +1,120 @@
+/**
+ * Half of the composition root: sessions, model, tools, and the loop that brings them together. It starts nothing.
+ * Invariant: an agent assembled here never needs to know where its messages come from.
+ */
+import path from "node:path";
+import { createDescribe } from "./agent/commands/describe.js";
+import { createContextBuilder } from "./agent/context.js";
+import { Ingress } from "./agent/ingress.js";
+import { AgentLoop } from "./agent/loop.js";
+import { sleepMs } from "./agent/providers/abort.js";
+import { createProviders, type Providers } from "./agent/providers/registry.js";
+import { STANDARD_DELAYS_MS, withRetries } from "./agent/providers/retry.js";
+import { FileReads } from "./agent/tools/files.js";
+import type { PathGuard } from "./agent/tools/ports.js";
+import { createWorkspaceTools } from "./agent/tools/workspace-tools.js";
+import type { LoadedConfig } from "./config/load.js";
+import type { FaultHook } from "./faults.js";
+import type { BusParts } from "./gateway-bus.js";
+import { packageVersion } from "./gateway-version.js";
+import type { Logger } from "./logger.js";
+import { nodeIo } from "./session/io.js";
+import { SessionManager } from "./session/manager.js";
+import { resolveInside } from "./workspace/scope.js";
+import { BOOTSTRAP_FILES, readTemplate, type Workspace } from "./workspace/workspace.js";
+
+/** Sessions whose content is kept in memory. */
+const CACHED_SESSIONS = 128;
+/** Waits after the first and the second failed try of a message. */
+const RETRY_DELAYS_MS = [1000, 5000] as const;
+
+export interface AgentParts {
+  sessions: SessionManager;
+  loop: AgentLoop;
+  ingress: Ingress;
+  /** What a person calls the configured model. */
+  modelLabel: string;
+}
+
+export interface AgentAssembly {
+  loaded: LoadedConfig;
+  logger: Logger;
+  faults: FaultHook;
+  workspace: Workspace;
+  parts: BusParts;
+}
+
+function patient(providers: Providers, logger: Logger): Providers {
+  const retries = { delaysMs: STANDARD_DELAYS_MS, logger, sleep: sleepMs };
+  return {
+    resolve: (name) => {
+      const found = providers.resolve(name);
+      return { ...found, provider: withRetries(found.provider, retries) };
+    },
+  };
+}
+
+/** Where file tools may go. What the gateway itself writes is closed to them, restricted or not. */
+function guardOf({ root, sessions, internal }: Workspace, isRestricted: boolean): PathGuard {
+  return {
+    resolveInside: async (given) => {
+      const found = isRestricted ? await resolveInside(root, given) : path.resolve(root, given);
+      const isOurs = [sessions, internal].some((folder) => found === folder || found.startsWith(folder + path.sep));
+      if (isOurs) throw new Error(`${given} belongs to the gateway; tools may not read or change it.`);
+      return found;
+    },
+  };
+}
+
+/** The configured model by name; the text of what is wrong when there is none. */
+function labelOf(providers: Providers): string {
+  try {
+    return providers.resolve().label;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+export async function assembleAgent({ loaded, logger, faults, workspace, parts }: AgentAssembly): Promise<AgentParts> {
+  const { config } = loaded;
+  const { agent } = config;
+  const { bus, lock, stack } = parts;
+  const providers = createProviders({ ...agent, providers: config.providers });
+  const fileTools = { io: nodeIo, faults, logger, clock: Date.now };
+  const sessions = new SessionManager({
+    folder: workspace.sessions,
+    fsync: config.session.fsync,
+    cacheSize: CACHED_SESSIONS,
+    tools: fileTools,
+  });
+  const templates = await Promise.all(BOOTSTRAP_FILES.map(async (file) => [file, await readTemplate(file)] as const));
+  const { contextWindow, maxOutputTokens } = agent;
+  const context = createContextBuilder({
+    folder: workspace.root,
+    contextWindow,
+    maxOutputTokens,
+    templates: new Map<string, string>(templates),
+  });
+  const guard = guardOf(workspace, config.tools.restrictToWorkspace);
+  const tools = () => createWorkspaceTools({ guard, reads: new FileReads() });
+  const turn = {
+    bus,
+    providers: patient(providers, logger),
+    context,
+    tools,
+    settings: agent,
+    faults,
+    logger,
+    nowMs: Date.now,
+  };
+  const loop = new AgentLoop({ bus, lock, sessions, turn, retryDelaysMs: RETRY_DELAYS_MS, logger });
+  const describe = createDescribe({
+    version: await packageVersion(),
+    modelLabel: () => labelOf(providers),
+    sessions,
+    upkeep: stack.upkeep,
+    uptimeMs: () => process.uptime() * 1000,
+  });
+  const ingress = new Ingress({ bus, debounceMs: agent.debounceMs, describe });
+  return { sessions, loop, ingress, modelLabel: labelOf(providers) };
+}

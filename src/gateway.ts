@@ -1,0 +1,225 @@
+/**
+ * The composition root: builds every part and hands it in, starts them in order, and stops them in the mirror of that
+ * order. It holds no logic of its own. Invariant: intake stops first and Redis last; every stopping step runs, whatever the
+ * one before it did, and each is bounded.
+ */
+import { DirectCalls } from "./agent/direct.js";
+import type { Ingress } from "./agent/ingress.js";
+import type { AgentLoop } from "./agent/loop.js";
+import type { Bus } from "./bus/bus.js";
+import type { Consumer } from "./bus/ports.js";
+import { UpkeepLoop } from "./bus/upkeep-loop.js";
+import { createSystemClock } from "./channels/clock.js";
+import { ChannelManager } from "./channels/manager.js";
+import { createChannels, type UpgradeHandler } from "./channels/registry.js";
+import { timingOf } from "./config/timing.js";
+import { createFaultHook, type FaultHook, noFaults } from "./faults.js";
+import { assembleAgent } from "./gateway-agent.js";
+import { assembleBus, type BusParts } from "./gateway-bus.js";
+import type { GatewayOptions, Role } from "./gateway-options.js";
+import { Stopping } from "./gateway-stopping.js";
+import { packageVersion } from "./gateway-version.js";
+import { assertBindAllowed } from "./http/bind.js";
+import type { Problem } from "./http/health.js";
+import { createHttpServer, type HttpServer } from "./http/server.js";
+import { liveAddressOf } from "./redis/envelope.js";
+import type { SessionManager } from "./session/manager.js";
+import { openWorkspace, type Workspace } from "./workspace/workspace.js";
+
+/** A running gateway. */
+export interface Gateway {
+  /** Port that was taken; null for a role without a server. */
+  readonly port: number | null;
+  readonly workspace: Workspace;
+  readonly bus: Bus;
+  readonly direct: DirectCalls;
+  readonly sessions: SessionManager;
+  /** Stops in order, within `gateway.drainMs` and a few seconds. Idempotent. */
+  stop(): Promise<void>;
+}
+
+/** What runs after a successful start; asked by `/readyz`. */
+interface Running {
+  parts: BusParts | null;
+  consumer: Consumer | null;
+  channels: ChannelManager | null;
+  upgrade: UpgradeHandler | null;
+}
+
+/** Starts a gateway. Throws what must be told to the operator; nothing is left running then. */
+export async function createGateway(options: GatewayOptions): Promise<Gateway> {
+  const stopping = new Stopping(options.logger);
+  try {
+    return await start(options, stopping);
+  } catch (error) {
+    await stopping.run();
+    throw error;
+  }
+}
+
+async function start(options: GatewayOptions, stopping: Stopping): Promise<Gateway> {
+  const { loaded, role, logger } = options;
+  const { config, fault } = loaded;
+  const faults = fault === null ? noFaults : createFaultHook(fault);
+  const running: Running = { parts: null, consumer: null, channels: null, upgrade: null };
+  for (const warning of loaded.warnings) logger.warn(warning);
+
+  // 1. What may be wrong from the start.
+  if (role !== "direct") assertBindAllowed({ host: config.gateway.host, token: config.gateway.token });
+  const workspace = await openWorkspace(config.workspace);
+
+  // 2. The port, so that health can be asked while Redis is waited for.
+  const http = role === "direct" ? null : await startHttp(options, running, stopping);
+
+  // 3. Redis and the bus.
+  const parts = await assembleBus({ ...options, workspaceId: workspace.id, faults });
+  running.parts = parts;
+  stopping.push("redis", () => parts.close());
+  await parts.lock.start();
+  stopping.push("leases", () => parts.lock.stop());
+
+  // 4. Sessions and the agent.
+  const agent = await assembleAgent({ loaded, logger, faults, workspace, parts });
+  stopping.push("sessions", () => agent.sessions.flushAll());
+  const { bus, stack } = parts;
+  const unhint = await stack.signals.onHint((key) => void agent.loop.onHint(key));
+  stopping.push("hints", unhint);
+
+  // 5. Upkeep, in every process.
+  const timing = timingOf(config.gateway.leaseMs);
+  const upkeep = new UpkeepLoop({
+    bus,
+    upkeep: stack.upkeep,
+    ready: stack.ready,
+    measurePressure: () => stack.pressure.measure(),
+    reapMs: timing.reapEveryMs,
+    sweepMs: timing.sweepAfterMs / 3,
+    logger,
+  });
+  upkeep.start();
+  stopping.push("upkeep", () => upkeep.stop());
+
+  // 6. Work, then the doors.
+  if (role === "all" || role === "worker") await startWorker({ options, parts, loop: agent.loop, running, stopping });
+  if (role === "all" || role === "channels")
+    await startChannels({ options, parts, ingress: agent.ingress, faults, running, stopping });
+  logger.info(
+    { role, port: http?.port, redis: stack.client.label, workspace: workspace.root, model: agent.modelLabel },
+    "ready",
+  );
+
+  const { results, signals } = stack;
+  const direct = new DirectCalls({
+    bus,
+    ingress: agent.ingress,
+    loop: agent.loop,
+    results,
+    signals,
+    upkeep: stack.upkeep,
+    liveAddressOf: (replyKey) =>
+      liveAddressOf({ via: "result", replyKey, account: "", channel: "", chatId: "", isStreaming: true }),
+  });
+  return { port: http?.port ?? null, workspace, bus, direct, sessions: agent.sessions, stop: () => stopping.run() };
+}
+
+async function startHttp(
+  { loaded, role, logger }: GatewayOptions,
+  running: Running,
+  stopping: Stopping,
+): Promise<{ port: number }> {
+  const { host, port } = loaded.config.gateway;
+  const version = await packageVersion();
+  const { model } = loaded.config.agent;
+  const client = {
+    upgrade: ((request, socket, head) => {
+      if (running.upgrade === null)
+        socket.end("HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 1\r\n\r\n");
+      else running.upgrade(request, socket, head);
+    }) satisfies UpgradeHandler,
+    page: { version, model, isDemo: model === "demo" },
+  };
+  const server: HttpServer = await createHttpServer({
+    host,
+    port,
+    role,
+    version,
+    logger,
+    readiness: () => readiness(running, role),
+    client: role === "worker" ? null : client,
+  });
+  stopping.push("http", () => server.close(2000));
+  return server.listen();
+}
+
+async function startWorker(work: {
+  options: GatewayOptions;
+  parts: BusParts;
+  loop: AgentLoop;
+  running: Running;
+  stopping: Stopping;
+}): Promise<void> {
+  const { options, parts, loop, running, stopping } = work;
+  const { concurrency, drainMs } = options.loaded.config.gateway;
+  const consumer = await parts.stack.ready.consume(concurrency, (key, wake) => loop.run(key, wake));
+  running.consumer = consumer;
+  stopping.push("worker", async () => {
+    // Nothing new is fetched; what runs may end by itself for `drainMs`, then it is handed back.
+    const timer = setTimeout(() => loop.drain(), drainMs);
+    await consumer.close();
+    clearTimeout(timer);
+  });
+}
+
+async function startChannels(work: {
+  options: GatewayOptions;
+  parts: BusParts;
+  ingress: Ingress;
+  faults: FaultHook;
+  running: Running;
+  stopping: Stopping;
+}): Promise<void> {
+  const { options, parts, ingress, faults, running, stopping } = work;
+  const { config } = options.loaded;
+  const { channels, upgrade } = createChannels({
+    config: config.channels,
+    chatEvents: parts.stack.chatEvents,
+    token: config.gateway.token,
+  });
+  const { leaseMs, drainMs } = config.gateway;
+  const manager = new ChannelManager({
+    channels,
+    outbox: parts.stack.outbox,
+    accept: (message) => ingress.accept(message),
+    logger: options.logger,
+    faults,
+    clock: createSystemClock(),
+    settings: { leaseMs, drainMs: Math.min(drainMs, 10_000), sendTimeoutMs: 60_000, watchMs: 1000 },
+  });
+  await manager.start();
+  running.channels = manager;
+  running.upgrade = upgrade;
+  stopping.push("channels", () => manager.stop());
+}
+
+/** Why this process cannot do its work, if so. */
+async function readiness({ parts, consumer, channels }: Running, role: Role): Promise<Problem[]> {
+  const problems: Problem[] = [];
+  if (parts === null || !parts.stack.client.isReady) {
+    problems.push({
+      part: "redis",
+      problem: "Redis does not answer.",
+      advice: "Check that it runs; the gateway goes on by itself.",
+    });
+  }
+  if ((role === "all" || role === "worker") && consumer?.isRunning() !== true) {
+    problems.push({
+      part: "worker",
+      problem: "No turns are fetched.",
+      advice: "Wait for the start to end, or look at the log.",
+    });
+  }
+  for (const [name, health] of channels?.health() ?? []) {
+    if (health.state === "failed") problems.push({ part: name, problem: health.problem, advice: health.advice });
+  }
+  return problems;
+}

@@ -1,0 +1,61 @@
+/**
+ * The words of stored rows as a model sees them: breadcrumbs for files, old markers taken out, and what they cost.
+ * Pure text work; which rows are shown is decided in `history.ts`.
+ *
+ * Invariant: cleaning a cleaned text changes nothing, and no stored time gets into a prompt.
+ */
+import type { MediaRef } from "../bus/messages.js";
+import { type RowContent, textOf } from "./row.js";
+
+const IMAGE_NAME = /\.(?:avif|bmp|gif|heic|jpe?g|png|svg|tiff?|webp)$/i;
+const TIME_MARK = /^(?:\s*\[Message Time: [^\]\n]*\][ \t]*\n?)+/;
+const IMAGE_LINE = /^\s*\[image: [^\]\n]*\]\s*$/;
+const ECHOED_CALL = /^\s*(?:message|generate_image)\(.*\)\s*$/;
+const FENCE_LINE = /^\s*(?:```|~~~)/;
+
+function breadcrumb(media: string | MediaRef): string {
+  const path = typeof media === "string" ? media : media.path;
+  const isImage = typeof media === "string" ? IMAGE_NAME.test(media) : media.mime.startsWith("image/");
+  return `[${isImage ? "image" : "file"}: ${path}]`;
+}
+
+/** A user row's text with a line for each attached file. [SES-38] */
+export function userText(content: RowContent, media: ReadonlyArray<string | MediaRef>): string {
+  const text = textOf(content);
+  return [...(text === "" ? [] : [text]), ...media.map(breadcrumb)].join("\n");
+}
+
+/**
+ * An assistant row's text without what earlier prompts had put into its mouth: time markers, lines that only name an
+ * image, lines that spell a tool call out. Quoted code is left alone. [SES-37]
+ */
+export function assistantText(content: RowContent): string {
+  const lines = textOf(content).replace(TIME_MARK, "").split("\n");
+  let isCode = false;
+  const kept = lines.filter((line) => {
+    if (FENCE_LINE.test(line)) isCode = !isCode;
+    return isCode || !(IMAGE_LINE.test(line) || ECHOED_CALL.test(line));
+  });
+  if (kept.length === lines.length) return lines.join("\n");
+  // Taking a line out may bring a marker to the front.
+  return assistantText(kept.join("\n").trim());
+}
+
+/** A tool result's text; never empty, so that the pair of call and result survives. [SES-54] */
+export function toolText(content: RowContent): string {
+  const text = textOf(content);
+  return text === "" ? "(no output)" : text;
+}
+
+/**
+ * A cheap guess of how many tokens a text is, from its characters alone; rather too high than too low. Scripts beyond
+ * Latin take more tokens a character.
+ */
+export function estimateTokens(text: string): number {
+  let quarters = 0;
+  for (let index = 0; index < text.length; index += 1) {
+    const unit = text.charCodeAt(index);
+    quarters += unit < 0x80 ? 1 : unit < 0x800 ? 2 : 4;
+  }
+  return Math.ceil(quarters / 4);
+}
