@@ -98,6 +98,7 @@ export async function assembleBus(
     timing,
     monotonicMs: () => performance.now(),
     schedule: (wakes) => bus.schedule(wakes),
+    faults,
     logger,
   });
   return {

@@ -12,7 +12,8 @@ import {
   type SessionKey,
   turnIdOf,
 } from "../bus/messages.js";
-import { type CommandName, commandMistake, parseCommand } from "../commands.js";
+import type { CommandName } from "../commands.js";
+import { commandMistake, parseCommand } from "./commands/parse.js";
 
 export interface IngressDeps {
   bus: Bus;

@@ -52,7 +52,6 @@ async function ask({ outbox, account, leaseMs, logger }: OwnershipDeps): Promise
   try {
     return await outbox.own(account, leaseMs);
   } catch (error) {
-    if (!hasCode(error, "BUS_UNAVAILABLE")) throw error;
     logger.warn({ err: error, account }, "the ownership of an account could not be asked for");
     return null;
   }

@@ -6,6 +6,7 @@
  */
 import type { SessionKey } from "../bus/messages.js";
 import { hasCode, NanogateError } from "../errors.js";
+import type { FaultHook } from "../faults.js";
 import type { Logger } from "../logger.js";
 import type { Claim, FileState, Lease, LeaseStore, Scheduled } from "./ports.js";
 
@@ -24,6 +25,7 @@ export interface SessionLockDeps {
   monotonicMs: () => number;
   /** Adds jobs for sessions that became ready when one was given back. */
   schedule: (ready: readonly Scheduled[]) => Promise<void>;
+  faults: FaultHook;
   logger: Logger;
 }
 
@@ -130,6 +132,7 @@ export class SessionLock {
     const takenAtMs = monotonicMs();
     const taken = options.wake === undefined ? await leases.hold(key) : await leases.open(key, options.wake);
     if (!taken.ok) return { held: false, why: taken.why };
+    this.#deps.faults("lease.opened");
     const lease = new HeldLease(key, this.#deps, taken.claim, takenAtMs);
     this.#held.add(lease);
     const held: Held = {

@@ -58,6 +58,7 @@ export async function createBusFixture(
     timing: timingOf(options.leaseMs),
     monotonicMs: () => performance.now(),
     schedule: (ready) => bus.schedule(ready),
+    faults: options.faults,
     logger: options.logger,
   });
   return {

@@ -2,8 +2,9 @@
  * COMMAND: commands that wait for their place in the session, carried out under its lease. It knows none of those that go
  * round the queue. Invariant: repeated after a crash, each does what it did before.
  */
-import { parseCommand } from "../../commands.js";
+
 import { type Answer, latencyOf, outboundIdOf, type TurnContext } from "../turn-context.js";
+import { parseCommand } from "./parse.js";
 
 /** The answer to a command; null when the message is none. */
 export async function commandTurn(turn: TurnContext): Promise<Answer | null> {

@@ -4,24 +4,8 @@
  * or is told to `resync`; live signals only hasten this, the log decides.
  */
 import type { Logger } from "../../logger.js";
+import type { Follower, Position } from "./follower.js";
 import type { ChatEvent, ChatHead, ChatLog, ChatRead } from "./ports.js";
-
-/** One connection's interest in a chat. No method throws. */
-export interface Follower {
-  isGone(): boolean;
-  attached(head: ChatHead): void;
-  resync(head: ChatHead): void;
-  /** A rendered event, the same text for every follower. */
-  deliver(text: string): void;
-  /** Returns when what was delivered has left this process, or never will. */
-  flushed(): Promise<void>;
-}
-
-/** Where a client says it stands. */
-export interface Position {
-  after: number;
-  epoch: number | null;
-}
 
 export interface FeedDeps {
   log: ChatLog;
@@ -175,7 +159,7 @@ export class ChatFeed {
     for (const event of got.events) this.#dispatch(event);
     this.#head = { epoch: got.head.epoch, seq: this.#head.seq };
     // A log may answer in portions.
-    
+    if (this.#head.seq < got.head.seq) this.#mustRead = true;
     for (const place of this.#group.values()) place.epoch = Math.max(place.epoch, got.head.epoch);
   }
 

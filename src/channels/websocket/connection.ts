@@ -6,8 +6,8 @@
 import { randomUUID } from "node:crypto";
 import type { WebSocket } from "ws";
 import type { ChannelContext } from "../channel.js";
-import type { Follower, Position } from "./chat-feed.js";
 import type { Feeds } from "./feeds.js";
+import type { Follower, Position } from "./follower.js";
 import type { Visitor } from "./identity.js";
 import { inboundFrom, refusalOf } from "./intake.js";
 import { Outlet, type OutletLimits } from "./outlet.js";

@@ -3,7 +3,8 @@
  * delivers nothing itself. Invariant: at most one live feed a chat, and none without a follower.
  */
 import type { Logger } from "../../logger.js";
-import { ChatFeed, type Follower, type Position } from "./chat-feed.js";
+import { ChatFeed } from "./chat-feed.js";
+import type { Follower, Position } from "./follower.js";
 import type { ChatLog } from "./ports.js";
 import { renderEvent } from "./render.js";
 

@@ -42,6 +42,12 @@ function onClose(code) {
   socket = null;
   clearTimeout(probe);
   render();
+  if (code === 4401 && localStorage.getItem(TOKEN)) {
+    // The gateway may have another token by now, or none.
+    localStorage.removeItem(TOKEN);
+    connect();
+    return;
+  }
   if (code === 4401) {
     showState("offline", "Token needed");
     byId("token-dialog").showModal();

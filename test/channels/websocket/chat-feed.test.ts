@@ -1,7 +1,8 @@
 /** A feed over logs that answer strangely: it passes on no hole, and tells its followers instead. */
 import pino from "pino";
 import { describe, expect, it } from "vitest";
-import { ChatFeed, type Follower } from "../../../src/channels/websocket/chat-feed.js";
+import { ChatFeed } from "../../../src/channels/websocket/chat-feed.js";
+import type { Follower } from "../../../src/channels/websocket/follower.js";
 import type { ChatEvent, ChatHead, ChatLog, ChatRead } from "../../../src/channels/websocket/ports.js";
 import { settle } from "../../fakes/manual-clock.js";
 import { outbound } from "../../fakes/outbound.js";

@@ -160,14 +160,13 @@ describe("stopping", () => {
     const clients = [await gateway.open(), await gateway.open()];
     const [busy] = clients;
     if (busy === undefined) throw new Error("unreachable");
-    let store = () => {};
-    gateway.onAccept = () => new Promise((resolve) => (store = resolve));
-    const idle = store;
+    const atHand: Array<() => void> = [];
+    gateway.onAccept = () => new Promise((resolve) => atHand.push(resolve));
     busy.client.send({ type: "message", chat_id: busy.chatId, content: "at hand", id: "1" });
     busy.client.send({ type: "message", chat_id: busy.chatId, content: "behind it", id: "2" });
-    await eventually(() => store !== idle, "the accept");
+    await eventually(() => atHand.length === 1, "the accept");
     const stopped = gateway.stop();
-    store();
+    for (const store of atHand) store();
     await stopped;
     expect(await Promise.all(clients.map(({ client }) => client.closed()))).toEqual([1012, 1012]);
     const ids = busy.client.frames.filter(({ event }) => event === "message_accepted").map(({ id }) => id);
