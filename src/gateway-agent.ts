@@ -75,6 +75,11 @@ function labelOf(providers: Providers): string {
   }
 }
 
+/** What a person calls the model that answers, `auto` resolved; the text of what is wrong when there is none. */
+export function modelLabelOf({ agent, providers }: LoadedConfig["config"]): string {
+  return labelOf(createProviders({ ...agent, providers }));
+}
+
 export async function assembleAgent({ loaded, logger, faults, workspace, parts }: AgentAssembly): Promise<AgentParts> {
   const { config } = loaded;
   const { agent } = config;

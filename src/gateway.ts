@@ -14,7 +14,7 @@ import { ChannelManager } from "./channels/manager.js";
 import { createChannels, type UpgradeHandler } from "./channels/registry.js";
 import { timingOf } from "./config/timing.js";
 import { createFaultHook, type FaultHook, noFaults } from "./faults.js";
-import { assembleAgent } from "./gateway-agent.js";
+import { assembleAgent, modelLabelOf } from "./gateway-agent.js";
 import { assembleBus, type BusParts } from "./gateway-bus.js";
 import type { GatewayOptions, Role } from "./gateway-options.js";
 import { Stopping } from "./gateway-stopping.js";
@@ -78,6 +78,11 @@ async function start(options: GatewayOptions, stopping: Stopping): Promise<Gatew
   await parts.lock.start();
   stopping.push("leases", () => parts.lock.stop());
 
+  if (workspace.isNetworkFileSystem && role !== "channels") {
+    await parts.stack.hostLease.take(() => process.kill(process.pid, "SIGTERM"));
+    stopping.push("host", () => parts.stack.hostLease.release());
+  }
+
   // 4. Sessions and the agent.
   const agent = await assembleAgent({ loaded, logger, faults, workspace, parts });
   stopping.push("sessions", () => agent.sessions.flushAll());
@@ -129,7 +134,7 @@ async function startHttp(
 ): Promise<{ port: number }> {
   const { host, port } = loaded.config.gateway;
   const version = await packageVersion();
-  const { model } = loaded.config.agent;
+  const model = modelLabelOf(loaded.config);
   const client = {
     upgrade: ((request, socket, head) => {
       if (running.upgrade === null)

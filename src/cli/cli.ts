@@ -10,7 +10,12 @@ import { redactText } from "../logger.js";
 import { agentCommand } from "./agent.js";
 import { gatewayCommand } from "./gateway.js";
 
-const CONFIG_CODES: ReadonlySet<ErrorCode> = new Set(["CONFIG_INVALID", "CONFIG_UNREADABLE", "BIND_NEEDS_TOKEN"]);
+const CONFIG_CODES: ReadonlySet<ErrorCode> = new Set([
+  "CONFIG_INVALID",
+  "CONFIG_UNREADABLE",
+  "BIND_NEEDS_TOKEN",
+  "WORKSPACE_UNUSABLE",
+]);
 
 function port(text: string): number {
   const number = Number(text);

@@ -8,7 +8,7 @@ import type { FastifyInstance } from "fastify";
 /** What the page tells about the gateway. */
 export interface PageInfo {
   version: string;
-  /** The configured model, as `provider/model` or `demo`. */
+  /** The model that answers, as `provider/model` or `demo`; never `auto`. */
   model: string;
   /** True when answers come from the built-in demo model. */
   isDemo: boolean;

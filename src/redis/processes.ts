@@ -20,7 +20,7 @@ function readOr(read: () => string, fallback: string): string {
 }
 
 /** A name for everything that shares this process' table of pids: two containers of one machine differ. */
-function hostId(): string {
+export function hostId(): string {
   const boot = readOr(() => readFileSync("/proc/sys/kernel/random/boot_id", "utf8"), "");
   const namespace = readOr(() => readlinkSync("/proc/self/ns/pid"), "");
   return createHash("sha256").update(`${hostname()}|${boot}|${namespace}`).digest("base64url").slice(0, 12);

@@ -9,6 +9,7 @@ import { RedisChatEvents } from "./chat-events.js";
 import { type RedisAddress, RedisClient } from "./client.js";
 import { Feed } from "./feed.js";
 import { RedisHolding } from "./holding.js";
+import { HostLease } from "./host-lease.js";
 import { RedisIntake } from "./intake.js";
 import { Journal } from "./journal.js";
 import { createKeys, type Keys } from "./keys.js";
@@ -16,7 +17,7 @@ import { RedisLeases } from "./leases.js";
 import { RedisLive, RedisResults } from "./live.js";
 import { RedisOutbox } from "./outbox.js";
 import { MemoryPressure } from "./pressure.js";
-import { createOwner } from "./processes.js";
+import { createOwner, hostId } from "./processes.js";
 import { BullReadyQueue } from "./ready-queue.js";
 import { Scripts } from "./scripts.js";
 import { RedisUpkeep } from "./upkeep.js";
@@ -92,6 +93,7 @@ function buildStack({ client, keys, ready }: Connected, options: RedisStackOptio
     ready,
     outbox,
     pressure,
+    hostLease: new HostLease({ scripts, leaseMs, host: hostId(), logger }),
     chatEvents: new RedisChatEvents({ client, scripts, feed, keys, deadlineMs }),
     signals: new RedisLive(live),
     results: new RedisResults(live),
