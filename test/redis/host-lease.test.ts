@@ -4,7 +4,7 @@ import { RedisClient } from "../../src/redis/client.js";
 import { HostLease } from "../../src/redis/host-lease.js";
 import { createKeys } from "../../src/redis/keys.js";
 import { Scripts } from "../../src/redis/scripts.js";
-import { silent } from "../support/bus-fixture.js";
+import { silent, until } from "../support/bus-fixture.js";
 import { TestRedis } from "../support/redis-server.js";
 
 const LEASE_MS = 300;
@@ -44,10 +44,14 @@ it("refuses a second host, lets a second process of the first one in", async () 
 it("tells a host that was away for too long", async () => {
   const [first, other] = [host("a", "h2"), host("b", "h2")];
   const lost = new Promise<void>((resolve) => void first.take(resolve));
-  await new Promise<void>((resolve) => {
-    const attempt = () => other.take(never).then(resolve, attempt);
+  const entry = createKeys("h2", "w").of("accountOwner", "#host");
+  await until(async () => {
     // As if the first host slept: its entry ends, and the other comes before it wakes.
-    void client.raw.hset(createKeys("h2", "w").of("accountOwner", "#host"), "until", "1").then(attempt);
+    await client.raw.hset(entry, "until", "1");
+    return other.take(never).then(
+      () => true,
+      () => false,
+    );
   });
   await lost;
   other.release();
