@@ -26,8 +26,9 @@ export function liveAddressOf(route: Route): string {
   return route.via === "result" ? `caller:${route.replyKey}` : `account:${route.account}`;
 }
 
-function goesOutOnce(event: OutboundEvent): boolean {
-  return event.type === "final" || event.type === "notice" || event.type === "turn_end";
+/** Pieces of a stream and what a tool does are numbered by their emission instead. */
+function goesOutOnce({ type }: OutboundEvent): boolean {
+  return ["final", "notice", "turn_end", "stream_end", "stream_reset"].includes(type);
 }
 
 /** Null for what the route's carrier does not take. */

@@ -2,6 +2,7 @@
  * Leases of sessions over Redis. It renews nothing by itself. Invariant: a lease it gives carries a fence greater than
  * any given before, also after a roll-back of Redis, since fences come from the server's clock.
  */
+import { randomUUID } from "node:crypto";
 import type { SessionKey } from "../bus/messages.js";
 import { NanogateError } from "../errors.js";
 import type { Claim, FileState, LeaseStore, Scheduled } from "../session/ports.js";
@@ -39,7 +40,7 @@ export class RedisLeases implements LeaseStore {
     key: SessionKey,
     wake: number,
   ): Promise<{ ok: true; claim: Claim } | { ok: false; why: "stale" | "full" }> {
-    const reply = list(await this.#scripts.run("open", { session: key, wake }));
+    const reply = list(await this.#scripts.run("open", { session: key, wake, call: randomUUID() }));
     if (reply[0] !== "ok") return { ok: false, why: reply[0] === "full" ? "full" : "stale" };
     const [, fence, file, attempts, openStream, entries] = reply;
     const next = list(entries)[0];
@@ -56,7 +57,7 @@ export class RedisLeases implements LeaseStore {
   }
 
   async hold(key: SessionKey): Promise<{ ok: true; claim: Claim } | { ok: false; why: "busy" }> {
-    const reply = list(await this.#scripts.run("hold", { session: key }));
+    const reply = list(await this.#scripts.run("hold", { session: key, call: randomUUID() }));
     if (reply[0] !== "ok") return { ok: false, why: "busy" };
     const claim = {
       fence: integer(reply[1]),

@@ -3,10 +3,10 @@
 -- `K` (names of keys below the base) is put in front of this file from keys.ts.
 --
 -- Fields of a session's hash:
---   st idle|sched|run|parked · w wake number · f fence · o owner · n newest mailbox number · tk newest number begun
---   a tries of message `an` · file "inode bytes fence" · os open stream {s,h} · eb newest emission of this fence
---   db latest end of a running debounce (ms) · due of it (ms) · pk ids of parked calls · held 1: no message's work
---   x:<route> highest number a stop covers · sm the highest of them all
+--   st idle|sched|run|parked · w wake number · f fence · o owner · ct the call that took it · held 1: no message's work
+--   n newest mailbox number · tk newest number begun · a tries of message `an` · pk ids of parked calls
+--   db latest end of a running debounce (ms) · due of it (ms) · x:<route> highest number a stop covers · sm the highest
+--   file "inode bytes fence" · os open stream, JSON · eb newest emission of this fence
 -- Numbers are written with %.0f: Lua would write 1.8e+15.
 local base, runId = ARGV[1], ARGV[2]
 local A = cjson.decode(ARGV[3])
@@ -120,6 +120,12 @@ local function holds(s, fence)
   local h = get(s, 'f', 'st')
   if tonumber(h[1]) ~= fence then return 'lost' end
   return h[2] == 'run' and 'held' or 'left'
+end
+
+-- The wake of a session that this holder gave back by a call whose reply was lost.
+local function formerWakes(s)
+  local h = get(s, 'st', 'w')
+  return h[1] == 'sched' and { { s, h[2], '0' } } or {}
 end
 
 local function setFile(s, file)

@@ -2,7 +2,7 @@
 -- Raises a holder's fence above one found in the session file.
 -- A: session, fence, atLeast
 -- Returns {'lost'} | {'ok', fence}
-if holds(A.session, A.fence) ~= 'held' then return { 'lost' } end
 local fence = math.max(A.fence, A.atLeast)
+if holds(A.session, A.fence) ~= 'held' and holds(A.session, fence) ~= 'held' then return { 'lost' } end
 set(A.session, 'f', int(fence))
 return { 'ok', int(fence) }

@@ -5,9 +5,8 @@
 local s = A.session
 local held = holds(s, A.fence)
 if held == 'lost' then return { 'lost' } end
-if held == 'held' then
-  redis.call('HDEL', session(s), 'file')
-  setFile(s, A.file)
-  giveBack(s, 0)
-end
+if held == 'left' then return { 'ok', formerWakes(s) } end
+redis.call('HDEL', session(s), 'file')
+setFile(s, A.file)
+giveBack(s, 0)
 return { 'ok', wakes }

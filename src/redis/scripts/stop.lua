@@ -18,7 +18,8 @@ for _, e in ipairs(mailbox(s, 0)) do
   end
 end
 if left then set(s, 'x:' .. A.route, h[3], 'sm', h[3]) end
-if left and state == 'parked' then
+if left and (state == 'parked' or state == 'sched' and not redis.call('ZSCORE', key('waiting'), s)) then
+  -- Whoever opens it ends what had begun; that must not wait for an answer or for a next try.
   redis.call('ZREM', key('parked'), s)
   wake(s, 0)
 elseif not left and state == 'sched' and redis.call('ZCARD', key('mailbox', s)) == 0 then

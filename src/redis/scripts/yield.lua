@@ -6,7 +6,7 @@
 local s = A.session
 local held = holds(s, A.fence)
 if held == 'lost' then return { 'lost' } end
-if held == 'left' then return { 'ok', wakes, '0' } end
+if held == 'left' then return { 'ok', formerWakes(s), '0' } end
 setFile(s, A.file)
 local gaveUp = A.why == 'fail' and countTry(s, A.reason)
 giveBack(s, gaveUp and 0 or A.delayMs)
