@@ -1,11 +1,14 @@
 /**
- * Writes the files that are made from the source and never edited by hand: `config/default.json`, `config/schema.json`
- * and `docs/errors.md`. Needs a build: `npm run schema` does both. Tests compare the results with the source.
+ * Writes what is made from the source and never edited by hand: `config/default.json`, `config/schema.json`,
+ * `docs/errors.md` and the table in `docs/configuration.md`. Needs a build: `npm run schema` does both. Tests compare the
+ * results with the source.
  */
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { defaultConfig, renderJsonSchema } from "../dist/config/schema.js";
 import { ERROR_ADVICE } from "../dist/errors.js";
+import { withSettings } from "./config-page.mjs";
 
+const read = (file) => readFileSync(new URL(`../${file}`, import.meta.url), "utf8");
 const write = (file, text) => writeFileSync(new URL(`../${file}`, import.meta.url), text);
 const json = (value) => `${JSON.stringify(value, null, 2)}\n`;
 
@@ -13,6 +16,7 @@ const errors = Object.entries(ERROR_ADVICE).map(([code, advice]) => `| \`${code}
 
 write("config/default.json", json({ $schema: "./schema.json", ...defaultConfig() }));
 write("config/schema.json", json(renderJsonSchema()));
+write("docs/configuration.md", withSettings(read("docs/configuration.md"), renderJsonSchema()));
 write(
   "docs/errors.md",
   `# Errors

@@ -21,7 +21,7 @@ export const COMMANDS = [
   {
     name: "stop",
     args: "[all]",
-    summary: "stop what runs and waits here; `all` (owners): everywhere in this session",
+    summary: "stop what runs and waits here; with all, for owners: everywhere in this session",
     way: "around",
   },
   { name: "new", args: "", summary: "stop, and begin a new conversation", way: "turn" },

@@ -7,15 +7,13 @@ import { createDescribe } from "./agent/commands/describe.js";
 import { createContextBuilder } from "./agent/context.js";
 import { Ingress } from "./agent/ingress.js";
 import { AgentLoop } from "./agent/loop.js";
-import { sleepMs } from "./agent/providers/abort.js";
-import { createProviders, type Providers } from "./agent/providers/registry.js";
-import { STANDARD_DELAYS_MS, withRetries } from "./agent/providers/retry.js";
 import { FileReads } from "./agent/tools/files.js";
 import type { PathGuard } from "./agent/tools/ports.js";
 import { createWorkspaceTools } from "./agent/tools/workspace-tools.js";
 import type { LoadedConfig } from "./config/load.js";
 import type { FaultHook } from "./faults.js";
 import type { BusParts } from "./gateway-bus.js";
+import { assembleModels, labelOf } from "./gateway-models.js";
 import { packageVersion } from "./gateway-version.js";
 import type { Logger } from "./logger.js";
 import { nodeIo } from "./session/io.js";
@@ -44,16 +42,6 @@ export interface AgentAssembly {
   parts: BusParts;
 }
 
-function patient(providers: Providers, logger: Logger): Providers {
-  const retries = { delaysMs: STANDARD_DELAYS_MS, logger, sleep: sleepMs };
-  return {
-    resolve: (name) => {
-      const found = providers.resolve(name);
-      return { ...found, provider: withRetries(found.provider, retries) };
-    },
-  };
-}
-
 /** Where file tools may go. What the gateway itself writes is closed to them, restricted or not. */
 function guardOf({ root, sessions, internal }: Workspace, isRestricted: boolean): PathGuard {
   return {
@@ -66,25 +54,11 @@ function guardOf({ root, sessions, internal }: Workspace, isRestricted: boolean)
   };
 }
 
-/** The configured model by name; the text of what is wrong when there is none. */
-function labelOf(providers: Providers): string {
-  try {
-    return providers.resolve().label;
-  } catch (error) {
-    return error instanceof Error ? error.message : String(error);
-  }
-}
-
-/** What a person calls the model that answers, `auto` resolved; the text of what is wrong when there is none. */
-export function modelLabelOf({ agent, providers }: LoadedConfig["config"]): string {
-  return labelOf(createProviders({ ...agent, providers }));
-}
-
 export async function assembleAgent({ loaded, logger, faults, workspace, parts }: AgentAssembly): Promise<AgentParts> {
   const { config } = loaded;
   const { agent } = config;
   const { bus, lock, stack } = parts;
-  const providers = createProviders({ ...agent, providers: config.providers });
+  const providers = assembleModels(config, logger);
   const fileTools = { io: nodeIo, faults, logger, clock: Date.now };
   const sessions = new SessionManager({
     folder: workspace.sessions,
@@ -104,7 +78,7 @@ export async function assembleAgent({ loaded, logger, faults, workspace, parts }
   const tools = () => createWorkspaceTools({ guard, reads: new FileReads() });
   const turn = {
     bus,
-    providers: patient(providers, logger),
+    providers,
     context,
     tools,
     settings: agent,

@@ -27,7 +27,8 @@ export interface BusParts {
   close(): Promise<void>;
 }
 
-interface Server {
+/** The server to use, and how to leave it. */
+export interface Server {
   address: RedisAddress;
   onUnreachable: (() => Promise<void>) | null;
   leave: () => Promise<unknown>;
@@ -44,7 +45,8 @@ function singleFlight(work: () => Promise<void>): () => Promise<void> {
   };
 }
 
-async function findServer({ loaded, logger, signal }: GatewayOptions): Promise<Server> {
+/** The configured server, or the embedded one, started if need be. Throws `REDIS_MISSING`, `REDIS_UNREACHABLE`. */
+export async function findServer({ loaded, logger, signal }: Omit<GatewayOptions, "role">): Promise<Server> {
   const { url, fsync } = loaded.config.redis;
   if (url !== null) {
     const address = url.startsWith("/") ? { socketPath: url } : { url };
@@ -90,7 +92,10 @@ export async function assembleBus(
       logger,
     },
     signal,
-  );
+  ).catch(async (error: unknown) => {
+    await server.leave();
+    throw error;
+  });
   const { intake, holding, ready, leases } = stack;
   const bus = new Bus({ intake, holding, ready, isUnified: config.agent.unifiedSession, faults, logger });
   const lock = new SessionLock({

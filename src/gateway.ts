@@ -7,20 +7,20 @@ import { DirectCalls } from "./agent/direct.js";
 import type { Ingress } from "./agent/ingress.js";
 import type { AgentLoop } from "./agent/loop.js";
 import type { Bus } from "./bus/bus.js";
-import type { Consumer } from "./bus/ports.js";
 import { UpkeepLoop } from "./bus/upkeep-loop.js";
 import { createSystemClock } from "./channels/clock.js";
 import { ChannelManager } from "./channels/manager.js";
 import { createChannels, type UpgradeHandler } from "./channels/registry.js";
 import { timingOf } from "./config/timing.js";
 import { createFaultHook, type FaultHook, noFaults } from "./faults.js";
-import { assembleAgent, modelLabelOf } from "./gateway-agent.js";
+import { assembleAgent } from "./gateway-agent.js";
 import { assembleBus, type BusParts } from "./gateway-bus.js";
-import type { GatewayOptions, Role } from "./gateway-options.js";
+import { modelLabelOf, settleModel } from "./gateway-models.js";
+import type { GatewayOptions } from "./gateway-options.js";
+import { type Readiness, readinessOf } from "./gateway-readiness.js";
 import { Stopping } from "./gateway-stopping.js";
 import { packageVersion } from "./gateway-version.js";
 import { assertBindAllowed } from "./http/bind.js";
-import type { Problem } from "./http/health.js";
 import { createHttpServer, type HttpServer } from "./http/server.js";
 import { liveAddressOf } from "./redis/envelope.js";
 import type { SessionManager } from "./session/manager.js";
@@ -38,10 +38,8 @@ export interface Gateway {
   stop(): Promise<void>;
 }
 
-/** What runs after a successful start; asked by `/readyz`. */
-interface Running {
-  parts: BusParts | null;
-  consumer: Consumer | null;
+/** What runs so far; filled while the start goes on. */
+interface Running extends Readiness {
   channels: ChannelManager | null;
   upgrade: UpgradeHandler | null;
 }
@@ -57,11 +55,12 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   }
 }
 
-async function start(options: GatewayOptions, stopping: Stopping): Promise<Gateway> {
+async function start(given: GatewayOptions, stopping: Stopping): Promise<Gateway> {
+  const options = { ...given, loaded: await settleModel(given) };
   const { loaded, role, logger } = options;
   const { config, fault } = loaded;
   const faults = fault === null ? noFaults : createFaultHook(fault);
-  const running: Running = { parts: null, consumer: null, channels: null, upgrade: null };
+  const running: Running = { stack: null, upkeep: null, worker: null, channels: null, upgrade: null };
   for (const warning of loaded.warnings) logger.warn(warning);
 
   // 1. What may be wrong from the start.
@@ -73,7 +72,7 @@ async function start(options: GatewayOptions, stopping: Stopping): Promise<Gatew
 
   // 3. Redis and the bus.
   const parts = await assembleBus({ ...options, workspaceId: workspace.id, faults });
-  running.parts = parts;
+  running.stack = parts.stack;
   stopping.push("redis", () => parts.close());
   await parts.lock.start();
   stopping.push("leases", () => parts.lock.stop());
@@ -102,6 +101,7 @@ async function start(options: GatewayOptions, stopping: Stopping): Promise<Gatew
     logger,
   });
   upkeep.start();
+  running.upkeep = upkeep;
   stopping.push("upkeep", () => upkeep.stop());
 
   // 6. Work, then the doors.
@@ -149,7 +149,7 @@ async function startHttp(
     role,
     version,
     logger,
-    readiness: () => readiness(running, role),
+    readiness: () => readinessOf(running, role, timingOf(loaded.config.gateway.leaseMs).stuckAfterMs),
     client: role === "worker" ? null : client,
   });
   stopping.push("http", () => server.close(2000));
@@ -166,9 +166,10 @@ async function startWorker(work: {
   const { options, parts, loop, running, stopping } = work;
   const { concurrency, drainMs } = options.loaded.config.gateway;
   const consumer = await parts.stack.ready.consume(concurrency, (key, wake) => loop.run(key, wake));
-  running.consumer = consumer;
+  running.worker = { consumer, isBusy: () => loop.size >= concurrency };
   stopping.push("worker", async () => {
-    // Nothing new is fetched; what runs may end by itself for `drainMs`, then it is handed back.
+    // Nothing new is begun; what runs may end by itself for `drainMs`, then it is handed back.
+    loop.leave();
     const timer = setTimeout(() => loop.drain(), drainMs);
     await consumer.close();
     clearTimeout(timer);
@@ -204,27 +205,4 @@ async function startChannels(work: {
   running.channels = manager;
   running.upgrade = upgrade;
   stopping.push("channels", () => manager.stop());
-}
-
-/** Why this process cannot do its work, if so. */
-async function readiness({ parts, consumer, channels }: Running, role: Role): Promise<Problem[]> {
-  const problems: Problem[] = [];
-  if (parts === null || !parts.stack.client.isReady) {
-    problems.push({
-      part: "redis",
-      problem: "Redis does not answer.",
-      advice: "Check that it runs; the gateway goes on by itself.",
-    });
-  }
-  if ((role === "all" || role === "worker") && consumer?.isRunning() !== true) {
-    problems.push({
-      part: "worker",
-      problem: "No turns are fetched.",
-      advice: "Wait for the start to end, or look at the log.",
-    });
-  }
-  for (const [name, health] of channels?.health() ?? []) {
-    if (health.state === "failed") problems.push({ part: name, problem: health.problem, advice: health.advice });
-  }
-  return problems;
 }

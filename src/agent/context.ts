@@ -6,6 +6,7 @@
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { getHistory } from "../session/history.js";
+import { estimateTokens } from "../session/history-text.js";
 import type { Session } from "../session/session.js";
 import type { ChatMessage } from "./providers/provider.js";
 
@@ -32,6 +33,8 @@ export interface ContextBuilder {
 
 /** Kept free for what the estimate misses. */
 const MARGIN_TOKENS = 1024;
+/** Left for history, however much the files of the workspace take. */
+const MIN_HISTORY_TOKENS = 128;
 const PARTS: ReadonlyArray<{ file: string; title: string }> = [
   { file: "AGENTS.md", title: "Instructions" },
   { file: "SOUL.md", title: "Character" },
@@ -59,7 +62,7 @@ async function readOrNull(file: string): Promise<string | null> {
 
 export function createContextBuilder(deps: ContextDeps): ContextBuilder {
   const { folder, contextWindow, maxOutputTokens, templates } = deps;
-  const maxTokens = Math.max(128, contextWindow - maxOutputTokens - MARGIN_TOKENS);
+  const roomTokens = contextWindow - maxOutputTokens - MARGIN_TOKENS;
 
   async function part({ file, title }: { file: string; title: string }): Promise<string[]> {
     const text = await readOrNull(path.join(folder, file));
@@ -71,6 +74,7 @@ export function createContextBuilder(deps: ContextDeps): ContextBuilder {
     async build({ session, channel }) {
       const parts = (await Promise.all(PARTS.map(part))).flat();
       const system = [identity(folder, channel), ...parts].join("\n\n---\n\n");
+      const maxTokens = Math.max(MIN_HISTORY_TOKENS, roomTokens - estimateTokens(system));
       return [{ role: "system", content: system }, ...getHistory(session, { maxTokens })];
     },
   };

@@ -1,19 +1,13 @@
 /**
- * The way in, the same for channels and direct callers: a command that goes round the queue is carried out, everything else
- * is stored in its session. It checks no access: whoever calls it has. Invariant: when it returns, what it says has
+ * The way in, the same for channels and direct callers: a command that goes round the queue is carried out, an empty
+ * message is answered at once, everything else is stored in its session. It checks no access: whoever calls it has. Invariant: when it returns, what it says has
  * happened is durable, and repeating a message does nothing twice.
  */
 import type { Bus } from "../bus/bus.js";
-import {
-  type InboundMessage,
-  inboundKeyOf,
-  type Outgoing,
-  routeKeyOf,
-  type SessionKey,
-  turnIdOf,
-} from "../bus/messages.js";
+import { type InboundMessage, inboundKeyOf, routeKeyOf, type SessionKey, turnIdOf } from "../bus/messages.js";
 import type { CommandName } from "../commands.js";
-import { commandMistake, parseCommand } from "./commands/parse.js";
+import { commandMistake, readCommand } from "./commands/parse.js";
+import { outgoingOf } from "./outgoing.js";
 
 export interface IngressDeps {
   bus: Bus;
@@ -29,6 +23,11 @@ export type Taken = { sessionKey: SessionKey; inboundKey: string; turnId: string
   | { status: "command"; text: string }
 );
 
+/** A person's message with nothing in it that a model could answer. */
+function isBlank({ role, content, media, replyTo }: InboundMessage): boolean {
+  return role === "user" && content.trim() === "" && media.length === 0 && replyTo === undefined;
+}
+
 export class Ingress {
   readonly #deps: IngressDeps;
 
@@ -38,10 +37,12 @@ export class Ingress {
 
   /** Takes a message in. Throws `BUS_OVERLOADED` or `BUS_UNAVAILABLE`, and then it must not be acknowledged. */
   async accept(message: InboundMessage): Promise<Taken> {
-    const parsed = message.role === "user" ? parseCommand(message.content) : { kind: "text" as const };
+    const parsed = readCommand(message);
     switch (parsed.kind) {
       case "text":
-        return this.#publish(message, { joins: message.role === "user" });
+        if (isBlank(message)) return this.#answer(message, "Your message is empty.");
+        // A direct caller waits for the answer to its own question.
+        return this.#publish(message, { joins: message.role === "user" && message.route.via !== "result" });
       case "command":
         return this.#command(message, parsed.name, parsed.args);
       case "unknown":
@@ -80,10 +81,10 @@ export class Ingress {
   }
 
   async #stop(message: InboundMessage, args: string): Promise<Taken> {
-    if (args !== "" && args !== "all") return this.#answer(message, "Use /stop, or /stop all.");
-    if (args === "all" && !message.isOwner)
-      return this.#answer(message, "Only an owner may stop everything. Use /stop.");
-    const route = args === "all" ? "*" : routeKeyOf(message.route);
+    const isAll = args.toLowerCase() === "all";
+    if (args !== "" && !isAll) return this.#answer(message, "Use /stop, or /stop all.");
+    if (isAll && !message.isOwner) return this.#answer(message, "Only an owner may stop everything. Use /stop.");
+    const route = isAll ? "*" : routeKeyOf(message.route);
     const key = this.#deps.bus.sessionOf(message);
     const count = await this.#deps.bus.stop({ key, inboundKey: inboundKeyOf(message), route });
     const what = count === 1 ? "1 message" : `${count} messages`;
@@ -95,18 +96,11 @@ export class Ingress {
     const inboundKey = inboundKeyOf(message);
     const turnId = turnIdOf(inboundKey);
     const { route } = message;
-    const { channel, chatId, threadId, messageId } = route;
-    const place = {
-      ...(threadId === undefined ? {} : { threadId }),
-      ...(messageId === undefined ? {} : { replyTo: messageId }),
-    };
-    const base = { channel, chatId, ...place, media: [], buttons: [], turnId, metadata: {} };
     const end = { type: "turn_end" as const, messageIds: [message.id], outcome: "completed" as const, usage: null };
-    const outgoing: Outgoing[] = [
-      { route, message: { ...base, id: `${turnId}.reply`, content: text, event: { type: "notice" }, seq: 0 } },
-      { route, message: { ...base, id: `${turnId}.end`, content: "", event: end, seq: 1 } },
-    ];
-    await this.#deps.bus.reply(outgoing);
+    await this.#deps.bus.reply([
+      outgoingOf(route, { turnId, seq: 0 }, { id: `${turnId}.reply`, content: text, event: { type: "notice" } }),
+      outgoingOf(route, { turnId, seq: 1 }, { id: `${turnId}.end`, content: "", event: end }),
+    ]);
     return { status: "command", text, sessionKey: this.#deps.bus.sessionOf(message), inboundKey, turnId };
   }
 }

@@ -11,8 +11,9 @@ import type { Held, SessionLock } from "../session/lock.js";
 import type { SessionManager } from "../session/manager.js";
 import type { OpenSession } from "../session/open-session.js";
 import type { Lease, Waiting } from "../session/ports.js";
-import { runTurn } from "./turn.js";
-import { TurnAborted, type TurnDeps } from "./turn-context.js";
+import { createRewriteGuard } from "./rewrite-guard.js";
+import { createTurn, runTurn } from "./turn.js";
+import { isStoppedNow, TurnAborted, type TurnContext, type TurnDeps } from "./turn-context.js";
 import { TurnOutput } from "./turn-output.js";
 
 /** Turns of one session in a row before others get the slot. */
@@ -35,16 +36,17 @@ export interface RunOptions {
 
 const STAYS: RunOptions = { leaves: () => false };
 
-/** A session in this process' hands. */
+/** A turn that runs here, and the way to end it. */
 interface Running {
+  turn: TurnContext;
   stop: AbortController;
-  /** Whether a stop covers the turn that runs. */
-  check: () => Promise<boolean>;
 }
 
 export class AgentLoop {
   readonly #deps: LoopDeps;
-  readonly #running = new Map<SessionKey, Running>();
+  /** By turn, not by session: one that is just leaving and the next may overlap. */
+  readonly #running = new Set<Running>();
+  readonly #leave = new AbortController();
   readonly #drain = new AbortController();
 
   constructor(deps: LoopDeps) {
@@ -70,14 +72,20 @@ export class AgentLoop {
 
   /** Someone stopped a session or wrote to it: if it runs here and a stop covers its turn, abort it. */
   async onHint(key: SessionKey): Promise<void> {
-    const running = this.#running.get(key);
-    if (running === undefined) return;
-    try {
-      if (await running.check()) running.stop.abort(new TurnAborted("stopped"));
-    } catch (error) {
-      // The next safe point asks again.
-      this.#deps.logger.debug({ err: error, session: key }, "a hint could not be followed up");
+    for (const { turn, stop } of this.#running) {
+      if (turn.lease.key !== key) continue;
+      try {
+        if (await isStoppedNow(turn)) stop.abort(new TurnAborted("stopped"));
+      } catch (error) {
+        // The next safe point asks again.
+        this.#deps.logger.debug({ err: error, session: key }, "a hint could not be followed up");
+      }
     }
+  }
+
+  /** Gives each session up after the turn at hand, so that others take what waits behind it. */
+  leave(): void {
+    this.#leave.abort();
   }
 
   /** Ends running turns where they are; others take them up from what is stored. */
@@ -92,28 +100,15 @@ export class AgentLoop {
     // Tries belong to the message that waited first; the ones after it begin with none.
     const tries = { sofar: claim.attempts };
     try {
-      const guard = this.#guard(lease);
+      const guard = createRewriteGuard(this.#deps.bus, lease);
       session = await this.#deps.sessions.open(lease, claim.file, guard);
       const output = new TurnOutput({ bus: this.#deps.bus, lease, logger: this.#deps.logger }, claim.openStream);
       await this.#turns({ held, session, output, first: claim.next, options, tries });
     } catch (error) {
       await this.#yieldAfter(error, { held, session, attempts: tries.sofar });
     } finally {
-      this.#running.delete(lease.key);
       await session?.close();
     }
-  }
-
-  #guard(lease: Lease) {
-    const { bus } = this.#deps;
-    const { key } = lease;
-    return {
-      check: async () => void (await bus.check({ key, fence: lease.fence, inboundKeys: [], route: "", take: 0 })),
-      commit: async (file: { inode: string; bytes: number; fence: number }) => {
-        const nothing = { settled: [], outgoing: [], afterwards: "stay" as const, honoursStop: true };
-        await bus.settle({ key, fence: lease.fence, file, ...nothing });
-      },
-    };
   }
 
   async #turns(work: {
@@ -131,23 +126,23 @@ export class AgentLoop {
       if (end.kind !== "next") return held.left();
       waiting = end.waiting;
       tries.sofar = 0;
-      const isDraining = this.#drain.signal.aborted || options.leaves(end.answered);
+      const isDraining = this.#leave.signal.aborted || this.#drain.signal.aborted || options.leaves(end.answered);
       if (isDraining || count >= FAIR_TURNS) return this.#yield(held, session, isDraining ? "drain" : "fair");
     }
   }
 
   async #turn(lease: Lease, parts: { session: OpenSession; output: TurnOutput; waiting: Waiting }) {
-    const { message, isStopped } = parts.waiting;
-    const { bus, turn } = this.#deps;
+    const { session, output, waiting } = parts;
     const stop = new AbortController();
-    const check = async () => {
-      const request = { key: lease.key, fence: lease.fence, inboundKeys: [message.key], route: "", take: 0 };
-      return (await bus.check(request)).stopped.length > 0;
-    };
-    this.#running.set(lease.key, { stop, check });
     const signal = AbortSignal.any([lease.signal, stop.signal, this.#drain.signal]);
-    const { session, output } = parts;
-    return runTurn(turn, { lease, session, output, message, isStopped, signal });
+    const turn = createTurn(this.#deps.turn, { lease, session, output, ...waiting, signal });
+    const running = { turn, stop };
+    this.#running.add(running);
+    try {
+      return await runTurn(turn);
+    } finally {
+      this.#running.delete(running);
+    }
   }
 
   async #yield(held: Held, session: OpenSession, why: "fair" | "drain"): Promise<void> {

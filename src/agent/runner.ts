@@ -24,7 +24,7 @@ export interface RunInput {
   tools: readonly Tool[];
   /** Number of the first model call of this run; a resumed turn goes on counting. */
   firstStep: number;
-  /** Model calls with tools that this run may make; calls before a resume are the caller's to subtract. */
+  /** Model calls with tools that a turn may make; those before `firstStep` count. */
   maxIterations: number;
   maxOutputTokens: number;
   toolResultMaxChars: number;
@@ -211,7 +211,7 @@ export async function* runAgent(input: RunInput): AsyncGenerator<RunEvent, RunRe
       repeats: new RepeatGuard(),
       messages: [...input.messages],
       step: input.firstStep,
-      iterations: 0,
+      iterations: input.firstStep - 1,
       usage: null,
       isShown: false,
     });

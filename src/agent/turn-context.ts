@@ -1,6 +1,6 @@
 /**
- * What the states of a turn share: its parts, its signals and what is known so far. Types and small constructors; the
- * states are in the files beside it. Invariant: everything here that matters after a crash is also in the session's rows
+ * What the states of a turn share: its parts, its signals, what is known so far, and the questions that several of them
+ * ask. The states themselves are in the files beside it. Invariant: everything here that matters after a crash is also in the session's rows
  * or in Redis.
  */
 import type { Bus } from "../bus/bus.js";
@@ -13,7 +13,7 @@ import type { ContextBuilder } from "./context.js";
 import type { Providers } from "./providers/registry.js";
 import type { Tool } from "./tools/tool.js";
 import type { TurnOutput } from "./turn-output.js";
-import type { TurnRows } from "./turn-rows.js";
+import { type TurnRows, turnRowsOf } from "./turn-rows.js";
 
 /** Settings of a turn. */
 export interface TurnSettings {
@@ -63,6 +63,8 @@ export interface TurnContext {
   readonly output: TurnOutput;
   /** The message that the turn answers first. */
   readonly message: MailboxMessage;
+  /** What was said in the same breath: answered together with it. */
+  readonly fragments: readonly MailboxMessage[];
   /** Whether a stop covered it before this holder began. */
   readonly isStopped: boolean;
   /** Aborts when the lease is lost, a stop comes, or the process drains. */
@@ -75,6 +77,29 @@ export interface TurnContext {
   partial: string;
   /** Times that messages were taken in. */
   takenIn: number;
+  /** Streams that were voided; the next try of a step has a name of its own. */
+  voided: number;
+  /** Inbound keys that this holder has settled while the turn went on. */
+  readonly settled: Set<string>;
+}
+
+/** Reads the turn's rows anew. */
+export function readTurn(turn: TurnContext): void {
+  const { key: inboundKey, message } = turn.message;
+  turn.rows = turnRowsOf(turn.session.session.messages, { inboundKey, clientId: message.id });
+}
+
+/** Whether a stop covers the turn as far as it has come. Throws `LEASE_LOST`. */
+export async function isStoppedNow({ deps, lease, rows }: TurnContext): Promise<boolean> {
+  const { inboundKeys } = rows;
+  const { stopped } = await deps.bus.check({ key: lease.key, fence: lease.fence, inboundKeys, route: "", take: 0 });
+  return stopped.length > 0;
+}
+
+/** Inbound keys the turn has yet to settle. The mailbox hands over the oldest, so those before it are settled. */
+export function unsettledOf({ rows, message, settled }: TurnContext): string[] {
+  const from = rows.inboundKeys.indexOf(message.key);
+  return rows.inboundKeys.filter((key, index) => index >= from && !settled.has(key));
 }
 
 /** The id under which an answer goes out: the same for the same step, however often it is made. */
@@ -82,9 +107,10 @@ export function outboundIdOf(turnId: string, step: number): string {
   return `${turnId}.${step}`;
 }
 
-/** The name of the stream of a step; another holder's try has another name. */
-export function streamIdOf(turn: TurnContext, step: number): string {
-  return `${outboundIdOf(turn.rows.turnId, step)}.${turn.lease.fence.toString(36)}`;
+/** The name of the stream of a step; another try has another name, whoever makes it. */
+export function streamIdOf({ rows, lease, voided }: TurnContext, step: number): string {
+  const attempt = lease.fence.toString(36) + (voided === 0 ? "" : `-${voided}`);
+  return `${outboundIdOf(rows.turnId, step)}.${attempt}`;
 }
 
 /** The stream that shows this step, if one is open. */

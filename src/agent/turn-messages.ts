@@ -4,6 +4,7 @@
  */
 import type { InboundMessage, MailboxMessage } from "../bus/messages.js";
 import type { Row, ToolRow, UserRow, WireToolCall } from "../session/row.js";
+import { STOPPED_ROW } from "./apology.js";
 
 function textOfMessage(message: InboundMessage): string {
   if (message.replyTo === undefined) return message.content;
@@ -25,6 +26,16 @@ export function userRowOf(messages: readonly MailboxMessage[], turnId: string, s
     client_ids: messages.map(({ message }) => message.id),
     ...(media.length === 0 ? {} : { media }),
   };
+}
+
+/** The last row of a stopped turn: what was said until then, and that it was stopped. */
+export function stoppedContent(spoken: string): string {
+  return spoken === "" ? STOPPED_ROW : `${spoken}\n\n${STOPPED_ROW}`;
+}
+
+/** What was said until then, from such a row. */
+export function spokenIn(content: string): string {
+  return content.endsWith(STOPPED_ROW) ? content.slice(0, -STOPPED_ROW.length).replace(/\n\n$/, "") : content;
 }
 
 /** Results for calls that have none, each with the same words. */

@@ -1,13 +1,14 @@
 /**
  * What a turn shows while it runs: deltas and tool events, put together for at most 50 ms and sent in order under the
  * lease. It decides nothing about answers; those leave with a settlement. Invariant: emissions keep the order of the
- * calls, each is numbered, and a stream that was begun is known to Redis until it is ended or voided.
+ * calls, each is numbered (higher than all of a former holder), and a stream that was begun is known to Redis until it is ended or voided.
  */
 import type { Bus } from "../bus/bus.js";
-import type { OutboundEvent, OutboundMessage, Outgoing, Route } from "../bus/messages.js";
+import type { Outgoing, Route } from "../bus/messages.js";
 import { hasCode } from "../errors.js";
 import type { Logger } from "../logger.js";
 import type { Lease, OpenStream } from "../session/ports.js";
+import { outgoingOf, type Utterance } from "./outgoing.js";
 
 /** Deltas wait this long for company, ms. */
 const GATHER_MS = 50;
@@ -18,18 +19,11 @@ export interface TurnOutputDeps {
   logger: Logger;
 }
 
-/** What a turn says besides its answers. */
-export interface Utterance {
-  id: string;
-  content: string;
-  event: OutboundEvent;
-}
-
 /** One output a lease: emissions are numbered through all its turns. */
 export class TurnOutput {
   readonly #deps: TurnOutputDeps;
   #batch = 0;
-  #seq = 0;
+  #seq: number;
   #waiting: Outgoing[] = [];
   #stream: OpenStream | null;
   #timer: NodeJS.Timeout | null = null;
@@ -41,6 +35,8 @@ export class TurnOutput {
   constructor(deps: TurnOutputDeps, open: OpenStream | null) {
     this.#deps = deps;
     this.#stream = open;
+    // A fence comes from a clock in microseconds: what a later holder says has a higher number.
+    this.#seq = deps.lease.fence;
   }
 
   /** The stream that is shown and not yet ended. */
@@ -49,15 +45,9 @@ export class TurnOutput {
   }
 
   /** An outgoing message of a turn, numbered. */
-  outgoing(route: Route, turnId: string, said: Utterance, extra: Partial<OutboundMessage> = {}): Outgoing {
+  outgoing(route: Route, turnId: string, said: Utterance): Outgoing {
     this.#seq += 1;
-    const { channel, chatId, threadId, messageId } = route;
-    const place = {
-      ...(threadId === undefined ? {} : { threadId }),
-      ...(messageId === undefined ? {} : { replyTo: messageId }),
-    };
-    const base = { channel, chatId, ...place, media: [], buttons: [], turnId, seq: this.#seq, metadata: {} };
-    return { route, message: { ...base, ...said, ...extra } };
+    return outgoingOf(route, { turnId, seq: this.#seq }, said);
   }
 
   /** Shows something soon: text of one stream is merged, anything else keeps its place. */

@@ -5,16 +5,10 @@
  */
 import type { Row } from "../session/row.js";
 import { EXPIRED_CALL, GIVE_UP_NOTICE, INTERRUPTED_CALL, INTERRUPTED_ROW } from "./apology.js";
-import type { TurnContext } from "./turn-context.js";
-import { openStreamOf } from "./turn-context.js";
-import { closingRows, danglingCalls, toolRowOf } from "./turn-messages.js";
-import { turnRowsOf } from "./turn-rows.js";
-
-/** Reads the turn's rows anew. */
-export function readTurn(turn: TurnContext): void {
-  const { key: inboundKey, message } = turn.message;
-  turn.rows = turnRowsOf(turn.session.session.messages, { inboundKey, clientId: message.id });
-}
+import { type Answer, isStoppedNow, openStreamOf, readTurn, type TurnContext, unsettledOf } from "./turn-context.js";
+import { closingRows, danglingCalls, spokenIn, toolRowOf } from "./turn-messages.js";
+import { deliver } from "./turn-respond.js";
+import type { StoredFinal } from "./turn-rows.js";
 
 /** A turn that was given up, or whose rows came from elsewhere, is closed before another begins. [LOOP-38] */
 async function closeFormerTurn(turn: TurnContext): Promise<void> {
@@ -55,29 +49,60 @@ function voidFormerStream(turn: TurnContext): void {
   const { output, rows, message } = turn;
   const open = output.openStream;
   if (open === null) return;
-  if (rows.final !== null && openStreamOf(turn, rows.final.step) !== null) return;
+  const finals = [...rows.earlier.map((earlier) => earlier.final), rows.final];
+  if (finals.some((final) => final !== null && openStreamOf(turn, final.step) !== null)) return;
   const id = `${open.streamId}.void`;
   const event = { type: "stream_reset" as const, streamId: open.streamId };
   output.show(output.outgoing(open.route ?? message.message.route, open.turnId, { id, content: "", event }));
 }
 
-export async function restore(turn: TurnContext): Promise<"command" | "run" | "park" | "respond" | "stop"> {
+function answerFrom({ text, outcome, outboundId, step, latencyMs }: StoredFinal): Answer {
+  const rest = { outcome, outboundId, step, latencyMs };
+  if (outcome === "failed") return { ...rest, kind: "notice", text: GIVE_UP_NOTICE };
+  return { ...rest, kind: "final", text: outcome === "stopped" ? spokenIn(text) : text };
+}
+
+/** Answers that a former holder stored and died before it sent them. Returns whether a stop came first. */
+async function sendEarlier(turn: TurnContext): Promise<boolean> {
+  const unsettled = unsettledOf(turn);
+  for (const { final, inboundKeys } of turn.rows.earlier) {
+    const answered = inboundKeys.filter((key) => unsettled.includes(key));
+    if (answered.length === 0) continue;
+    const answer = answerFrom(final);
+    const { kind } = await deliver(turn, { answer, inboundKeys: answered, afterwards: "stay" });
+    if (kind === "stopped") return true;
+  }
+  return false;
+}
+
+/** Where others have had their turn since, what is unanswered is said again, so that the model answers it, not them. */
+async function sayAgain(turn: TurnContext): Promise<void> {
+  const { session, rows } = turn;
+  const { messages } = session.session;
+  if (messages.findLast((row) => row.role !== "system")?.turn_id === rows.turnId) return;
+  const unsettled = unsettledOf(turn);
+  const isUnanswered = (row: Row) =>
+    row.role === "user" &&
+    row.turn_id === rows.turnId &&
+    row.inbound_ids?.some((id) => unsettled.includes(id)) === true;
+  await session.append(messages.filter(isUnanswered).map((row) => ({ ...row, step: rows.nextStep - 1 })));
+}
+
+export async function restore(turn: TurnContext): Promise<"command" | "run" | "park" | "save" | "stop"> {
   readTurn(turn);
   voidFormerStream(turn);
-  const { rows, session, isStopped, deps, lease } = turn;
+  const { rows, session, deps, lease } = turn;
+  // Asked once more: a stop may have come before this process could hear of it.
+  const isStopped = turn.isStopped || (await isStoppedNow(turn));
   if (!rows.hasBegun) {
     await closeFormerTurn(turn);
     return isStopped ? "stop" : "command";
   }
   deps.logger.info({ session: lease.key, turn: rows.turnId, step: rows.nextStep }, "a turn is taken up again");
-  if (rows.final !== null) {
-    const { text, outcome, outboundId, step, latencyMs } = rows.final;
-    const hasFailed = outcome === "failed";
-    const kind = hasFailed ? "notice" : "final";
-    turn.answer = { outcome, text: hasFailed ? GIVE_UP_NOTICE : text, outboundId, kind, step, latencyMs };
-    return "respond";
-  }
-  if (isStopped) return "stop";
+  if (rows.final !== null) turn.answer = answerFrom(rows.final);
+  if (isStopped || (await sendEarlier(turn))) return "stop";
+  if (rows.final !== null) return "save";
+  await sayAgain(turn);
   if (rows.openCalls.length > 0) {
     await session.append(closingRows(rows.openCalls, rows.turnId, INTERRUPTED_CALL));
     readTurn(turn);

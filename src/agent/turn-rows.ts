@@ -26,14 +26,20 @@ export interface StoredFinal {
   latencyMs: number | null;
 }
 
+/** An answer that further messages followed, and the inbound keys it answers. */
+export interface EarlierAnswer {
+  final: StoredFinal;
+  inboundKeys: string[];
+}
+
 export interface TurnRows {
   turnId: string;
   hasBegun: boolean;
   /** Every inbound key the turn has taken in, and the ids their clients know. */
   inboundKeys: string[];
   clientIds: string[];
-  /** Inbound keys that no answer of this turn has settled yet. */
-  unsettled: string[];
+  /** Answers that were given before the turn took further messages in; whether they are settled, Redis knows. */
+  earlier: EarlierAnswer[];
   /** Calls without a result and without a wait. */
   openCalls: WireToolCall[];
   waits: PendingWait[];
@@ -74,7 +80,7 @@ export function turnRowsOf(rows: readonly Row[], message: { inboundKey: string; 
     hasBegun: found !== null,
     inboundKeys: found === null ? [message.inboundKey] : [],
     clientIds: found === null ? [message.clientId] : [],
-    unsettled: found === null ? [message.inboundKey] : [],
+    earlier: [],
     openCalls: [],
     waits: [],
     final: null,
@@ -93,6 +99,17 @@ export function turnRowsOf(rows: readonly Row[], message: { inboundKey: string; 
   return turn;
 }
 
+/** Keys that no earlier answer answers. */
+function unanswered({ inboundKeys, earlier }: TurnRows): string[] {
+  const answered = new Set(earlier.flatMap((answer) => answer.inboundKeys));
+  return inboundKeys.filter((key) => !answered.has(key));
+}
+
+/** A message may stand in two rows: it is said again where others had their turn in between. */
+function addNew(known: string[], ids: readonly string[] = []): void {
+  known.push(...ids.filter((id) => !known.includes(id)));
+}
+
 interface Reading {
   turn: TurnRows;
   calls: Map<string, WireToolCall>;
@@ -102,12 +119,10 @@ interface Reading {
 function readRow(row: Row, { turn, calls, waits }: Reading): void {
   switch (row.role) {
     case "user":
-      // An answer before this row was sent and settled before the row was written.
-      if (turn.final !== null) turn.unsettled = [];
+      if (turn.final !== null) turn.earlier.push({ final: turn.final, inboundKeys: unanswered(turn) });
       turn.final = null;
-      turn.inboundKeys.push(...(row.inbound_ids ?? []));
-      turn.unsettled.push(...(row.inbound_ids ?? []));
-      turn.clientIds.push(...(row.client_ids ?? []));
+      addNew(turn.inboundKeys, row.inbound_ids);
+      addNew(turn.clientIds, row.client_ids);
       return;
     case "assistant":
       for (const call of row.tool_calls ?? []) calls.set(call.id, call);

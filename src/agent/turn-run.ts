@@ -3,48 +3,25 @@
  * answer at the end, that is RESPOND's. Invariant: no event is lost between the model and the file: a row is appended before
  * the runner goes on.
  */
-import { type MailboxMessage, routeKeyOf } from "../bus/messages.js";
 import type { AssistantRow } from "../session/row.js";
 import { apologyFor } from "./apology.js";
+import type { Utterance } from "./outgoing.js";
 import { addUsage } from "./providers/estimate.js";
-import { type ChatMessage, ProviderError } from "./providers/provider.js";
+import { ProviderError } from "./providers/provider.js";
 import { type RunEvent, type RunInput, runAgent } from "./runner.js";
-import { latencyOf, openStreamOf, outboundIdOf, streamIdOf, TurnAborted, type TurnContext } from "./turn-context.js";
-import { toolRowOf, userRowOf } from "./turn-messages.js";
-import { deliver } from "./turn-respond.js";
-import { readTurn } from "./turn-restore.js";
-
-/** Messages taken in at one safe point, and safe points of a turn at which any are. [LOOP-19] */
-const MAX_TAKEN_AT_ONCE = 3;
-const MAX_TIMES_TAKEN = 5;
+import {
+  latencyOf,
+  openStreamOf,
+  outboundIdOf,
+  readTurn,
+  streamIdOf,
+  TurnAborted,
+  type TurnContext,
+} from "./turn-context.js";
+import { toolRowOf } from "./turn-messages.js";
+import { takeIn } from "./turn-steer.js";
 
 type EventOf<Type extends RunEvent["type"]> = Extract<RunEvent, { type: Type }>;
-
-export function appendUserRow(turn: TurnContext, messages: readonly MailboxMessage[]): Promise<void> {
-  return turn.session.append([userRowOf(messages, turn.rows.turnId, turn.rows.nextStep - 1)]);
-}
-
-/** A safe point: is it stopped, and what came in meanwhile? */
-async function takeIn(turn: TurnContext, where: "after_tools" | "after_final" | "at_limit"): Promise<ChatMessage[]> {
-  turn.signal.throwIfAborted();
-  const { deps, lease, rows, message } = turn;
-  const maySteer = deps.settings.queueMode === "steer" && turn.takenIn < MAX_TIMES_TAKEN;
-  const { stopped, taken } = await deps.bus.check({
-    key: lease.key,
-    fence: lease.fence,
-    inboundKeys: rows.inboundKeys,
-    route: routeKeyOf(message.message.route),
-    take: maySteer ? MAX_TAKEN_AT_ONCE : 0,
-  });
-  if (stopped.length > 0) throw new TurnAborted("stopped");
-  if (taken.length === 0) return [];
-  turn.takenIn += 1;
-  if (where === "after_final") await deliver(turn, "stay");
-  await appendUserRow(turn, taken);
-  readTurn(turn);
-  const row = userRowOf(taken, rows.turnId, 0);
-  return [{ role: "user", content: typeof row.content === "string" ? row.content : "" }];
-}
 
 function showText(turn: TurnContext, { step, text }: EventOf<"text">): void {
   const offset = turn.partial.length;
@@ -56,12 +33,7 @@ function showText(turn: TurnContext, { step, text }: EventOf<"text">): void {
   turn.output.show(turn.output.outgoing(route, turn.rows.turnId, said));
 }
 
-function show(
-  turn: TurnContext,
-  id: string,
-  event: Parameters<typeof turn.output.outgoing>[2]["event"],
-  content = "",
-): void {
+function show(turn: TurnContext, id: string, event: Utterance["event"], content = ""): void {
   const { route } = turn.message.message;
   if (route.isStreaming) turn.output.show(turn.output.outgoing(route, turn.rows.turnId, { id, content, event }));
 }
@@ -116,6 +88,7 @@ async function onEvent(turn: TurnContext, event: RunEvent): Promise<void> {
     case "void": {
       const streamId = openStreamOf(turn, event.step);
       turn.partial = "";
+      turn.voided += 1;
       if (streamId !== null) show(turn, `${streamId}.void`, { type: "stream_reset", streamId });
       return;
     }
@@ -157,7 +130,7 @@ async function runInput(turn: TurnContext): Promise<RunInput> {
     model,
     tools: deps.tools(),
     firstStep: rows.nextStep,
-    maxIterations: Math.max(1, deps.settings.maxIterations - (rows.nextStep - 1)),
+    maxIterations: deps.settings.maxIterations,
     maxOutputTokens: deps.settings.maxOutputTokens,
     toolResultMaxChars: deps.settings.toolResultMaxChars,
     signal,

@@ -7,12 +7,13 @@ import type { MailboxMessage } from "../bus/messages.js";
 import type { OpenSession } from "../session/open-session.js";
 import type { Lease, Waiting } from "../session/ports.js";
 import { commandTurn } from "./commands/in-turn.js";
-import type { TurnContext, TurnDeps } from "./turn-context.js";
+import { isStoppedNow, readTurn, TurnAborted, type TurnContext, type TurnDeps, unsettledOf } from "./turn-context.js";
 import type { TurnOutput } from "./turn-output.js";
-import { deliver, fail, stop } from "./turn-respond.js";
+import { answerOf, deliver, fail, stop } from "./turn-respond.js";
 import { restore, takeAnswers } from "./turn-restore.js";
 import { turnRowsOf } from "./turn-rows.js";
-import { appendUserRow, run } from "./turn-run.js";
+import { run } from "./turn-run.js";
+import { appendUserRow } from "./turn-steer.js";
 
 /** How a turn left the session. `answered`: the inbound keys it settled. */
 export type TurnEnd = { kind: "idle" | "parked" } | { kind: "next"; waiting: Waiting; answered: readonly string[] };
@@ -27,11 +28,11 @@ const STATES: Readonly<Record<State, Step>> = {
     const answer = await commandTurn(turn);
     if (answer === null) return "build";
     turn.answer = answer;
-    return "respond";
+    return "save";
   },
   build: async (turn) => {
-    await appendUserRow(turn, [turn.message]);
-    turn.rows = { ...turn.rows, hasBegun: true };
+    await appendUserRow(turn, [turn.message, ...turn.fragments]);
+    readTurn(turn);
     return "run";
   },
   run,
@@ -48,8 +49,9 @@ const STATES: Readonly<Record<State, Step>> = {
 
 /** Waits without a slot for the calls that have no answer yet. */
 async function park(turn: TurnContext): Promise<State | TurnEnd> {
-  const { deps, lease, rows, session, output } = turn;
-  turn.signal.throwIfAborted();
+  const { deps, lease, rows, session, output, signal } = turn;
+  if (signal.reason instanceof TurnAborted && signal.reason.why === "stopped") return "stop";
+  signal.throwIfAborted();
   await session.sync();
   await output.flush();
   const parked = await deps.bus.park({
@@ -62,21 +64,20 @@ async function park(turn: TurnContext): Promise<State | TurnEnd> {
     takesMail: false,
   });
   if (parked === "parked") return { kind: "parked" };
-  const inboundKeys = rows.inboundKeys;
-  const { stopped } = await deps.bus.check({ key: lease.key, fence: lease.fence, inboundKeys, route: "", take: 0 });
-  if (stopped.length > 0) return "stop";
+  if (await isStoppedNow(turn)) return "stop";
   return (await takeAnswers(turn)) ? "park" : "run";
 }
 
 async function respond(turn: TurnContext): Promise<State | TurnEnd> {
-  const settled = await deliver(turn, "next");
+  const delivery = { answer: answerOf(turn), inboundKeys: unsettledOf(turn), afterwards: "next" as const };
+  const settled = await deliver(turn, delivery);
   switch (settled.kind) {
     case "stopped":
       return "stop";
     case "next":
       return {
         kind: "next",
-        waiting: { message: settled.message, isStopped: settled.isStopped },
+        waiting: { message: settled.message, fragments: settled.fragments, isStopped: settled.isStopped },
         answered: turn.rows.inboundKeys,
       };
     case "idle":
@@ -92,16 +93,21 @@ export interface TurnInput {
   session: OpenSession;
   output: TurnOutput;
   message: MailboxMessage;
+  fragments: readonly MailboxMessage[];
   isStopped: boolean;
   signal: AbortSignal;
 }
 
-/** Runs a turn to its end. Throws `LEASE_LOST`, `TurnAborted` (drained), or what made the try fail. */
-export async function runTurn(deps: TurnDeps, input: TurnInput): Promise<TurnEnd> {
+/** A turn about to begin, or to be taken up again. */
+export function createTurn(deps: TurnDeps, input: TurnInput): TurnContext {
   const { message, session } = input;
   const rows = turnRowsOf(session.session.messages, { inboundKey: message.key, clientId: message.message.id });
-  const startedMs = performance.now();
-  const turn: TurnContext = { deps, ...input, startedMs, rows, answer: null, partial: "", takenIn: 0 };
+  const nothingYet = { answer: null, partial: "", takenIn: 0, voided: 0, settled: new Set<string>() };
+  return { deps, ...input, startedMs: performance.now(), rows, ...nothingYet };
+}
+
+/** Runs a turn to its end. Throws `LEASE_LOST`, `TurnAborted` (drained), or what made the try fail. */
+export async function runTurn(turn: TurnContext): Promise<TurnEnd> {
   const timesMs: Partial<Record<State, number>> = {};
   let state: State | TurnEnd = "restore";
   while (typeof state === "string") {
@@ -110,8 +116,9 @@ export async function runTurn(deps: TurnDeps, input: TurnInput): Promise<TurnEnd
     state = await STATES[current](turn);
     timesMs[current] = (timesMs[current] ?? 0) + performance.now() - enteredMs;
   }
-  const ids = { session: input.lease.key, turn: turn.rows.turnId, outcome: turn.answer?.outcome ?? state.kind };
-  deps.logger.info({ ...ids, fence: input.lease.fence, timesMs: rounded(timesMs) }, "turn ended");
+  const { deps, lease, rows, answer } = turn;
+  const ids = { session: lease.key, turn: rows.turnId, outcome: answer?.outcome ?? state.kind };
+  deps.logger.info({ ...ids, fence: lease.fence, timesMs: rounded(timesMs) }, "turn ended");
   return state;
 }
 

@@ -144,9 +144,9 @@ export class Bus {
     return this.#deps.holding.answers(key, waitIds);
   }
 
-  /** Adds a job for each session that became ready. Failing is not an error: the sweep adds it again. */
+  /** Adds a job for each session that became ready, past `point` if there is any. Failing is no error: the sweep adds it. */
   async schedule(wakes: readonly Wake[], point?: FaultPoint): Promise<void> {
-    if (point !== undefined) this.#deps.faults(point);
+    if (point !== undefined && wakes.length > 0) this.#deps.faults(point);
     for (const wake of wakes) {
       try {
         await this.#deps.ready.add(wake);

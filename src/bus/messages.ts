@@ -90,6 +90,8 @@ export interface Usage {
   inputTokens: number;
   outputTokens: number;
   estimated: boolean;
+  /** Those of `inputTokens` that the provider read from its cache; left out where it says nothing of one. */
+  cachedTokens?: number;
 }
 
 /** How a turn ended for the user. */
@@ -140,7 +142,7 @@ export interface OutboundMessage {
   buttons: Button[][];
   event: OutboundEvent;
   turnId: string;
-  /** Order within the turn, from 0; lets a channel drop what comes late. */
+  /** Order within the turn, over all its holders; with gaps. 0 where no holder speaks. Lets a channel drop what comes late. */
   seq: number;
   latencyMs?: number;
   ui?: UiPayload;

@@ -85,7 +85,7 @@ export interface Settlement {
 export type Settled =
   | { kind: "idle" | "stay"; wakes: Wake[] }
   /** The next message waits and is the holder's now. */
-  | { kind: "next"; message: MailboxMessage; isStopped: boolean; wakes: Wake[] }
+  | { kind: "next"; message: MailboxMessage; fragments: readonly MailboxMessage[]; isStopped: boolean; wakes: Wake[] }
   | { kind: "stopped" };
 
 export interface Emission {

@@ -21,6 +21,8 @@ export interface UpkeepLoopDeps {
 export class UpkeepLoop {
   readonly #deps: UpkeepLoopDeps;
   readonly #stop = new AbortController();
+  /** When each kind of round last succeeded (monotonic, ms). */
+  readonly #succeededMs = new Map<string, number>();
   #rounds: Promise<void>[] = [];
 
   constructor(deps: UpkeepLoopDeps) {
@@ -31,19 +33,30 @@ export class UpkeepLoop {
     const { bus, upkeep, ready, reapMs, sweepMs, measurePressure } = this.#deps;
     const reap = async () => bus.schedule(await upkeep.reap(), "reap.stored");
     const sweep = async () => bus.schedule(await upkeep.sweep((wake) => ready.waits(wake)));
-    this.#rounds = [this.#every(reapMs, reap), this.#every(sweepMs, sweep), this.#every(1000, measurePressure)];
+    this.#rounds = [
+      this.#every("reap", reapMs, reap),
+      this.#every("sweep", sweepMs, sweep),
+      this.#every("pressure", 1000, measurePressure),
+    ];
   }
 
-  async #every(ms: number, round: () => Promise<void>): Promise<void> {
+  /** For how long the kind of round that fares worst has not succeeded, ms; 0 before the start. */
+  get silentForMs(): number {
+    return performance.now() - Math.min(performance.now(), ...this.#succeededMs.values());
+  }
+
+  async #every(kind: string, ms: number, round: () => Promise<void>): Promise<void> {
     const { signal } = this.#stop;
+    this.#succeededMs.set(kind, performance.now());
     while (!signal.aborted) {
       await pause(ms, signal);
       if (signal.aborted) return;
       try {
         await round();
+        this.#succeededMs.set(kind, performance.now());
       } catch (error) {
         const level = hasCode(error, "BUS_UNAVAILABLE") ? "debug" : "error";
-        this.#deps.logger[level]({ err: error }, "a round of upkeep failed");
+        this.#deps.logger[level]({ err: error, kind }, "a round of upkeep failed");
       }
     }
   }

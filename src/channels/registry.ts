@@ -6,7 +6,9 @@ import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import type { Channel } from "./channel.js";
 import { createWebSocketChannel, WEBSOCKET_LIMITS } from "./websocket/channel.js";
+import { describePolicy } from "./websocket/policy.js";
 import type { ChatLog } from "./websocket/ports.js";
+import { WEBSOCKET } from "./websocket/wire.js";
 
 export interface RegistryDeps {
   /** Each channel's slice of the config. */
@@ -14,6 +16,20 @@ export interface RegistryDeps {
   chatEvents: ChatLog;
   /** The gateway's token; null when none is configured. */
   token: string | null;
+}
+
+/** A channel as the operator sees it. */
+export interface ChannelPolicy {
+  name: string;
+  enabled: boolean;
+  /** Who may talk to it, in a sentence. */
+  policy: string;
+}
+
+/** Every channel there is, with who may talk to it. */
+export function describeChannels({ config, token }: Omit<RegistryDeps, "chatEvents">): ChannelPolicy[] {
+  const { enabled } = config.websocket;
+  return [{ name: WEBSOCKET, enabled, policy: describePolicy({ enabled, token }) }];
 }
 
 /** Takes over a connection that asked for an upgrade. */

@@ -1,14 +1,12 @@
 /**
- * The command line: every command with its options, and how failures are told. A command is a file of this folder and one
- * entry here. Invariant: a failure is one sentence of what happened and one of what to do, on standard error; a stack is
- * in the log only.
+ * Runs a command line and tells its failures. The commands themselves stand in `program.ts`. Invariant: a failure is one
+ * sentence of what happened and one of what to do, on standard error; a stack is in the log only, unless the fault is ours.
  */
-import { Command, CommanderError, InvalidArgumentError } from "commander";
+import { CommanderError } from "commander";
 import { ERROR_ADVICE, type ErrorCode, NanogateError } from "../errors.js";
 import { packageVersion } from "../gateway-version.js";
 import { redactText } from "../logger.js";
-import { agentCommand } from "./agent.js";
-import { gatewayCommand } from "./gateway.js";
+import { buildProgram } from "./program.js";
 
 const CONFIG_CODES: ReadonlySet<ErrorCode> = new Set([
   "CONFIG_INVALID",
@@ -16,44 +14,6 @@ const CONFIG_CODES: ReadonlySet<ErrorCode> = new Set([
   "BIND_NEEDS_TOKEN",
   "WORKSPACE_UNUSABLE",
 ]);
-
-function port(text: string): number {
-  const number = Number(text);
-  if (!/^\d+$/.test(text) || number > 65_535) throw new InvalidArgumentError("It is a whole number from 0 to 65535.");
-  return number;
-}
-
-function withCommon(command: Command): Command {
-  return command
-    .option("-c, --config <file>", "configuration file")
-    .option("-w, --workspace <dir>", "workspace folder");
-}
-
-function build(version: string, done: (code: number) => void): Command {
-  const program = new Command("nanogate")
-    .description("A chat gateway: platforms and clients talk to one agent over a Redis bus.")
-    .version(version)
-    .exitOverride();
-  withCommon(program.command("gateway"))
-    .description("run the daemon")
-    .addOption(
-      program
-        .createOption("--role <role>", "what this process does")
-        .choices(["all", "channels", "worker"])
-        .default("all"),
-    )
-    .option("--host <host>", "address to listen on")
-    .option("--port <port>", "port to listen on", port)
-    .option("--ensure-token", "make a token in the home folder where none is configured")
-    .action(async (options) => done(await gatewayCommand(options)));
-  withCommon(program.command("agent"))
-    .description("talk to the agent: one turn with -m, else interactive")
-    .option("-m, --message <text>", "say this, print the answer, exit")
-    .option("-s, --session <key>", "session key", "cli:direct")
-    .option("--json", "print the result as JSON (with -m)")
-    .action(async (options) => done(await agentCommand(options)));
-  return program;
-}
 
 function codeOf(error: NanogateError): number {
   if (error.code === "USAGE") return 2;
@@ -63,9 +23,10 @@ function codeOf(error: NanogateError): number {
 /** Runs a command line; returns the exit code. */
 export async function runCli(args: readonly string[]): Promise<number> {
   let code = 0;
-  const program = build(await packageVersion(), (result) => {
+  const program = buildProgram(await packageVersion(), (result) => {
     code = result;
   });
+  endWithReader();
   try {
     await program.parseAsync([...args], { from: "user" });
     return code;
@@ -78,4 +39,12 @@ export async function runCli(args: readonly string[]): Promise<number> {
     console.error(redactText(error instanceof Error ? (error.stack ?? error.message) : String(error)));
     return 1;
   }
+}
+
+/** Whoever reads our output may stop early, as `head` does: that is no failure, and nothing is left to say. */
+function endWithReader(): void {
+  process.stdout.on("error", (error) => {
+    if ("code" in error && error.code === "EPIPE") process.exit(0);
+    throw error;
+  });
 }

@@ -36,7 +36,16 @@ export async function gatewayCommand(options: GatewayCommandOptions): Promise<nu
   const starting = new AbortController();
   const signal = nextSignal();
   void signal.then(() => starting.abort(new Error("stopped while starting")));
-  const gateway = await createGateway({ loaded, role: options.role, logger, signal: starting.signal });
+  const gateway = await createGateway({ loaded, role: options.role, logger, signal: starting.signal }).catch(
+    (error: unknown) => {
+      if (starting.signal.aborted) return null;
+      throw error;
+    },
+  );
+  if (gateway === null) {
+    logger.info({ signal: await signal }, "stopped while starting");
+    return 0;
+  }
   if (needsToken) logger.info("a token was made; `nanogate token` prints it");
   logger.info({ signal: await signal }, "stopping");
   const limitMs = loaded.config.gateway.drainMs + STOP_EXTRA_MS;

@@ -9,6 +9,8 @@ import JSON5 from "json5";
 import { NanogateError } from "../errors.js";
 import type { Fault } from "../faults.js";
 import { parseFault } from "./fault.js";
+import { ollamaUrl } from "./ollama.js";
+import { type Origin, originsOf } from "./origins.js";
 import { configFileIn, type Environment, homeFolder, redisFolderIn, resolvePath } from "./paths.js";
 import { configInvalid, schemaProblems } from "./problems.js";
 import { type Config, configSchema, crossCheck, defaultConfig, type FieldProblem } from "./schema.js";
@@ -44,8 +46,12 @@ export interface LoadedConfig {
   readonly redisFolder: string;
   /** The file that was read; null when there was none. */
   readonly file: string | null;
+  /** Where each setting comes from, by its path with dots. */
+  readonly origins: Readonly<Record<string, Origin>>;
   readonly logLevel: LogLevel;
   readonly fault: Fault | null;
+  /** Where an Ollama may be, for `auto`; null when OLLAMA_HOST is not understood. */
+  readonly ollamaUrl: string | null;
 }
 
 /** Loads and checks everything. Throws `CONFIG_UNREADABLE` or `CONFIG_INVALID`. */
@@ -68,12 +74,18 @@ export async function loadConfig(request: LoadRequest = {}): Promise<LoadedConfi
   return deepFreeze({
     config,
     secrets: secretsIn(config),
-    warnings: [...unknown.map((key) => `The setting ${key} is not known and is ignored.`), ...weakToken(config)],
+    warnings: [
+      ...unknown.map((key) => `The setting ${key} is not known and is ignored.`),
+      ...weakToken(config),
+      ...(environment.ollamaUrl === null ? ["OLLAMA_HOST is no address, so no Ollama is looked for."] : []),
+    ],
     home,
     redisFolder: redisFolderIn(home),
     file,
+    origins: originsOf(config, { written, options: optionsOf(request), env }),
     logLevel: environment.logLevel,
     fault: environment.fault,
+    ollamaUrl: environment.ollamaUrl,
   });
 }
 
@@ -96,9 +108,21 @@ async function withEnvFile(env: Environment, cwd: string): Promise<Environment> 
   return text === null ? env : { ...parseEnv(text), ...env };
 }
 
-async function readWritten(request: LoadRequest, env: Environment, from: { home: string; cwd: string }) {
+/** The file that would be read, whether or not it exists; nothing in it matters. Throws `CONFIG_UNREADABLE`. */
+export async function locateConfig(request: LoadRequest = {}): Promise<string> {
+  const cwd = request.cwd ?? process.cwd();
+  const env = await withEnvFile(request.env ?? process.env, cwd);
+  return locate(request, env, { home: homeFolder(env, cwd), cwd }).file;
+}
+
+function locate(request: LoadRequest, env: Environment, from: { home: string; cwd: string }) {
   const named = request.file ?? (env.NANOGATE_CONFIG?.trim() || null);
   const file = named === null ? configFileIn(from.home) : resolvePath(named, { home: from.home, base: from.cwd });
+  return { file, named };
+}
+
+async function readWritten(request: LoadRequest, env: Environment, from: { home: string; cwd: string }) {
+  const { file, named } = locate(request, env, from);
   const text = await readText(file);
   if (text === null) {
     if (named === null) return { file: null, written: {} };
@@ -146,7 +170,9 @@ function check(source: string, written: unknown, env: Environment): { checked: C
   return { checked: parsed.data, unknown: unknownKeys(filled.tree, parsed.data) };
 }
 
-function readEnvironment(env: Environment): { redisUrl: string | null; logLevel: LogLevel; fault: Fault | null } {
+type FromEnvironment = Pick<LoadedConfig, "logLevel" | "fault" | "ollamaUrl"> & { redisUrl: string | null };
+
+function readEnvironment(env: Environment): FromEnvironment {
   const url = configSchema.shape.redis.unwrap().shape.url.safeParse(env.REDIS_URL?.trim() || null);
   const level = env.LOG_LEVEL?.trim().toLowerCase() || "info";
   const logLevel = LOG_LEVELS.find((known) => known === level);
@@ -155,7 +181,8 @@ function readEnvironment(env: Environment): { redisUrl: string | null; logLevel:
     problems.push(...schemaProblems(url.error).map(({ allowed }) => ({ path: ["REDIS_URL"], allowed })));
   if (logLevel === undefined) problems.push({ path: ["LOG_LEVEL"], allowed: LOG_LEVELS.join(", ") });
   if (!url.success || logLevel === undefined) throw configInvalid("The environment", env, problems);
-  return { redisUrl: url.data, logLevel, fault: env.NANOGATE_FAULT ? parseFault(env.NANOGATE_FAULT) : null };
+  const fault = env.NANOGATE_FAULT ? parseFault(env.NANOGATE_FAULT) : null;
+  return { redisUrl: url.data, logLevel, fault, ollamaUrl: ollamaUrl(env.OLLAMA_HOST ?? "") };
 }
 
 async function tokenOf(written: string | null, env: Environment, home: string): Promise<string | null> {

@@ -6,11 +6,16 @@ import { eachText } from "./tree.js";
 
 const SECRET_KEY = /(?:key|token|secret|password)$/i;
 
+/** Whether a value under this key is a secret. */
+export function isSecretKey(key: string): boolean {
+  return SECRET_KEY.test(key);
+}
+
 /** Every secret of a tree of settings, each once. */
 export function secretsIn(tree: unknown): string[] {
   const secrets = new Set<string>();
   eachText(tree, (text, key) => {
-    if (SECRET_KEY.test(key)) secrets.add(text);
+    if (isSecretKey(key)) secrets.add(text);
     for (const password of passwordsIn(text)) secrets.add(password);
   });
   return [...secrets];

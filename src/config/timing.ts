@@ -14,6 +14,8 @@ export interface Timing {
   readonly reapEveryMs: number;
   /** How long a session may stay scheduled before its job is looked at. */
   readonly sweepAfterMs: number;
+  /** A process that has got nothing done for so long is not ready for work. */
+  readonly stuckAfterMs: number;
 }
 
 /** All times of a lease of `leaseMs`. */
@@ -24,5 +26,6 @@ export function timingOf(leaseMs: number): Timing {
     abortAfterMs: leaseMs * 0.8,
     reapEveryMs: Math.min(1000, leaseMs / 5),
     sweepAfterMs: Math.min(3000, leaseMs),
+    stuckAfterMs: leaseMs + 2000,
   });
 }

@@ -26,6 +26,11 @@ function own(branch: Branch, key: string): unknown {
   return Object.hasOwn(branch, key) ? branch[key] : undefined;
 }
 
+/** The variables that a text takes its value from. */
+export function templateVariables(text: string): string[] {
+  return [...text.matchAll(TEMPLATE)].map(([, variable = ""]) => variable);
+}
+
 /** A template whose variable is not set (or empty). */
 export interface MissingVariable {
   path: Path;

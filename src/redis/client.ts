@@ -1,13 +1,15 @@
 /**
  * The connection: one for commands, which fails fast and is repeated here, and others made from it for waiting and
  * listening. It knows no key and no script. Invariants: nothing is sent before the server's run id is known and, when
- * that is a new one, before what was acknowledged to the old one has been repeated; a command whose outcome is
+ * that is a new one, before what was acknowledged to the old one has been repeated to its end; a command whose outcome is
  * unknown is repeated by `attempt` only, so everything given to it must be safe to repeat.
  */
 import { EventEmitter, once } from "node:events";
 import { Redis, type RedisOptions } from "ioredis";
 import { NanogateError } from "../errors.js";
 import { type Logger, redactText } from "../logger.js";
+import { isFull, isOutage, orAborted } from "./outage.js";
+import { isSupported, mayEvict, readFacts, type ServerFacts } from "./server-facts.js";
 
 /** Where the server is: a URL (redis, rediss) or a unix socket. */
 export type RedisAddress = { url: string } | { socketPath: string };
@@ -32,76 +34,64 @@ export function reconnectDelayMs(tries: number): number {
 type Options = Omit<RedisOptions, "replyMapping">;
 
 function optionsOf(deps: RedisClientDeps): Options {
-  const address = deps.address;
-  const place: Options = "socketPath" in address ? { path: address.socketPath } : {};
+  const place: Options = "socketPath" in deps.address ? { path: deps.address.socketPath } : {};
   return {
     ...place,
     connectionName: deps.name,
     retryStrategy: reconnectDelayMs,
     disableClientInfo: true,
+    // For a last word of the server; a connection that is gone already would hold the process up for so long.
+    disconnectTimeout: 200,
+  };
+}
+
+/** Fails at once, and ends a connection on which nothing comes back: its network may be gone without a word. */
+function hasteOf({ commandTimeoutMs }: RedisClientDeps): Options {
+  return {
+    enableOfflineQueue: false,
+    autoResendUnfulfilledCommands: false,
+    maxRetriesPerRequest: 0,
+    commandTimeout: commandTimeoutMs,
+    socketTimeout: commandTimeoutMs,
   };
 }
 
 function create(deps: RedisClientDeps, options: Options): Redis {
   const all: Options = { ...optionsOf(deps), ...options };
-  const address = deps.address;
-  return "url" in address ? new Redis(address.url, all) : new Redis(all);
+  return "url" in deps.address ? new Redis(deps.address.url, all) : new Redis(all);
 }
 
-const OUTAGE = /^(LOADING|READONLY|MASTERDOWN|UNBLOCKED|BUSY|TRYAGAIN|CLUSTERDOWN)/;
-const BROKEN =
-  /Connection is closed|Stream isn't writeable|Command timed out|ECONN|EPIPE|ENOENT|ETIMEDOUT|EHOSTUNREACH|ENOTFOUND|EAI_AGAIN|max retries|Socket closed|Socket timeout/i;
-
-/** Whether an error says that the server is away (and not that the command is wrong). */
-export function isOutage(error: unknown): boolean {
-  return error instanceof Error && (OUTAGE.test(error.message) || BROKEN.test(error.message));
-}
-
-/** Whether an error says that the server's memory is full. */
-export function isFull(error: unknown): boolean {
-  return error instanceof Error && error.message.startsWith("OOM");
-}
-
-/** Facts about the server, read at each connect. */
-export interface ServerFacts {
-  runId: string;
-  version: string;
-  policy: string | null;
-}
-
-function parseInfo(info: string): Map<string, string> {
-  return new Map(
-    info
-      .split(/\r?\n/)
-      .filter((line) => line.includes(":"))
-      .map((line) => [line.slice(0, line.indexOf(":")), line.slice(line.indexOf(":") + 1)]),
-  );
-}
+/** Longer than any command of a waiting connection blocks: a connection that is silent for so long is dead, ms. */
+const LONGEST_SILENCE_MS = 15_000;
 
 export class RedisClient {
   readonly #deps: RedisClientDeps;
   readonly #commands: Redis;
-  readonly #events = new EventEmitter();
-  #facts: ServerFacts | null = null;
-  #isOpen = false;
+  readonly #events = new EventEmitter().setMaxListeners(0);
+  /** Those under way; ended with the client. */
+  readonly #attempts = new Set<AbortController>();
   #isClosed = false;
-  #lastAliveMs = 0;
+  #facts: ServerFacts | null = null;
+  /** The life to which everything acknowledged has been repeated. */
+  #knownLife: string | null = null;
+  #isOpen = false;
+  #isAway = false;
+  #lastAliveMs = performance.now();
   #newLife: (() => Promise<void>) | null = null;
 
   constructor(deps: RedisClientDeps) {
     this.#deps = deps;
-    this.#commands = create(deps, {
-      lazyConnect: true,
-      enableOfflineQueue: false,
-      autoResendUnfulfilledCommands: false,
-      maxRetriesPerRequest: 0,
-      commandTimeout: deps.commandTimeoutMs,
-    });
+    this.#commands = create(deps, { lazyConnect: true, ...hasteOf(deps) });
     this.#commands.on("ready", () => void this.#welcome());
     this.#commands.on("close", () => {
       this.#isOpen = false;
     });
-    this.#commands.on("error", (error: Error) => this.#unreachable(error));
+    this.#commands.on("error", (error: Error) => {
+      if (!this.#isAway && !this.#isClosed)
+        deps.logger.warn({ err: error, redis: this.label }, "Redis is not reachable; it is tried again until it is");
+      this.#isAway = true;
+      this.#unreachable(error);
+    });
   }
 
   /** The server's run id; scripts carry it. Throws `BUS_UNAVAILABLE` before the first connect. */
@@ -110,7 +100,7 @@ export class RedisClient {
     return this.#facts.runId;
   }
 
-  /** When a command last succeeded (epoch, ms). */
+  /** When a command last succeeded (monotonic, ms). */
   get lastAliveMs(): number {
     return this.#lastAliveMs;
   }
@@ -135,47 +125,47 @@ export class RedisClient {
     return facts as ServerFacts;
   }
 
-  async #readFacts(): Promise<ServerFacts> {
-    const info = parseInfo(await this.#commands.info("server", "memory"));
-    const version = info.get("valkey_version") ?? info.get("redis_version") ?? "0";
-    return { runId: info.get("run_id") ?? "", version, policy: info.get("maxmemory_policy") ?? null };
-  }
-
   /** A connection became ready: learn whose life it is, repeat what may be lost, then let commands through. */
   async #welcome(): Promise<void> {
+    const { logger } = this.#deps;
     try {
-      const facts = await this.#readFacts();
-      if (Number.parseInt(facts.version, 10) < 7) {
-        this.#events.emit(
-          "refused",
-          new NanogateError("REDIS_TOO_OLD", `The Redis server is version ${facts.version}.`),
-        );
+      const facts = await readFacts(this.#commands);
+      if (!isSupported(facts)) {
+        const refusal = new NanogateError("REDIS_TOO_OLD", `The Redis server is version ${facts.version}.`);
+        this.#events.emit("refused", refusal);
         return;
       }
-      if (this.#facts === null && facts.policy !== null && facts.policy !== "noeviction") {
-        this.#deps.logger.warn(
+      if (this.#knownLife === null && mayEvict(facts)) {
+        logger.warn(
           { policy: facts.policy },
           "Redis may evict keys: set maxmemory-policy to noeviction, or accepted messages can vanish when its memory is full",
         );
       }
-      const isNewLife = this.#facts !== null && this.#facts.runId !== facts.runId;
       this.#facts = facts;
-      if (isNewLife) {
-        this.#deps.logger.warn("Redis was restarted; repeating what it may have lost");
+      if (this.#knownLife !== null && this.#knownLife !== facts.runId) {
+        logger.warn("Redis was restarted; repeating what it may have lost");
         await this.#newLife?.();
       }
+      // Only now: a replay that was broken off begins anew with the next connection.
+      this.#knownLife = facts.runId;
       this.#isOpen = this.#commands.status === "ready";
-      if (this.#isOpen) this.#events.emit("open", facts);
+      if (this.#isOpen) this.#open(facts);
     } catch (error) {
-      this.#deps.logger.warn({ err: error }, "Redis answered and was gone again; reconnecting");
-      this.#commands.disconnect(true);
+      logger.warn({ err: error }, "Redis answered and was gone again; reconnecting");
+      // One that is being made already must not be ended: at the wrong moment that ends the client for good.
+      if (this.#commands.status === "ready") this.#commands.disconnect(true);
     }
+  }
+
+  #open(facts: ServerFacts): void {
+    if (this.#isAway) this.#deps.logger.info({ redis: this.label }, "Redis is reached again");
+    this.#isAway = false;
+    this.#events.emit("open", facts);
   }
 
   #unreachable(error: Error): void {
     if (this.#isClosed) return;
     this.#deps.logger.debug({ err: error }, "Redis is not reachable");
-    this.#events.emit("unreachable");
     this.#deps.onUnreachable?.().catch((cause: unknown) => {
       this.#deps.logger.error({ err: cause }, "the embedded Redis could not be started again");
     });
@@ -191,22 +181,31 @@ export class RedisClient {
    * Throws `BUS_UNAVAILABLE` after `deadlineMs`, `BUS_OVERLOADED` when memory is full.
    */
   async attempt<T>(command: (redis: Redis) => Promise<T>, deadlineMs: number): Promise<T> {
-    const signal = AbortSignal.timeout(deadlineMs);
+    const over = new AbortController();
+    const timer = setTimeout(() => over.abort(), deadlineMs);
+    this.#attempts.add(over);
+    if (this.#isClosed) over.abort();
+    try {
+      return await this.#repeat(command, over.signal);
+    } finally {
+      clearTimeout(timer);
+      this.#attempts.delete(over);
+    }
+  }
+
+  async #repeat<T>(command: (redis: Redis) => Promise<T>, signal: AbortSignal): Promise<T> {
     for (;;) {
       try {
         if (!this.#isOpen) await once(this.#events, "open", { signal });
-        const reply = await command(this.#commands);
-        this.#lastAliveMs = Date.now();
+        const reply = await orAborted(command(this.#commands), signal);
+        this.#lastAliveMs = performance.now();
         return reply;
       } catch (error) {
         if (isFull(error)) {
           throw new NanogateError("BUS_OVERLOADED", "Redis has no memory left for more messages.", { cause: error });
         }
-        const isAway = isOutage(error) || signal.aborted;
-        if (!isAway) throw error;
-        if (signal.aborted || this.#isClosed) {
-          throw new NanogateError("BUS_UNAVAILABLE", "Redis could not be reached.", { cause: error });
-        }
+        if (!isOutage(error) && !signal.aborted) throw error;
+        if (signal.aborted) throw new NanogateError("BUS_UNAVAILABLE", "Redis could not be reached.", { cause: error });
         await pause(25);
       }
     }
@@ -217,9 +216,8 @@ export class RedisClient {
    * while the server is away.
    */
   connection(temper: "patient" | "hasty"): Redis {
-    const patience = { maxRetriesPerRequest: null, enableOfflineQueue: true };
-    const haste = { maxRetriesPerRequest: 0, enableOfflineQueue: false, autoResendUnfulfilledCommands: false };
-    const connection = create(this.#deps, temper === "patient" ? patience : haste);
+    const patience = { maxRetriesPerRequest: null, enableOfflineQueue: true, socketTimeout: LONGEST_SILENCE_MS };
+    const connection = create(this.#deps, temper === "patient" ? patience : hasteOf(this.#deps));
     connection.on("error", (error: Error) => this.#unreachable(error));
     return connection;
   }
@@ -233,6 +231,7 @@ export class RedisClient {
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#isOpen = false;
+    for (const attempt of this.#attempts) attempt.abort();
     if (this.#commands.status === "ready") await this.#commands.quit().catch(() => "gone");
     disconnect(this.#commands);
   }

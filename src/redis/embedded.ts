@@ -6,6 +6,7 @@
  * A client whose reconnect fails calls `ensureEmbeddedRedis` again: the server may have been killed, or stopped by one
  * who left just before the client had connected.
  */
+import { existsSync } from "node:fs";
 import type { Redis } from "ioredis";
 import { NanogateError } from "../errors.js";
 import type { Logger } from "../logger.js";
@@ -46,6 +47,13 @@ export async function ensureEmbeddedRedis(deps: EmbeddedRedisDeps): Promise<{ so
   });
   await withConnection(place.socketPath, (client) => applyFsync(client, deps));
   return { socketPath: place.socketPath };
+}
+
+/** The socket of the server that runs now; null when none runs. Starts nothing and makes no folder. */
+export async function findEmbeddedRedis(folder: string): Promise<{ socketPath: string } | null> {
+  if (!existsSync(folder)) return null;
+  const { socketPath } = await placeOf(folder);
+  return (await probeServer(socketPath)).state === "absent" ? null : { socketPath };
 }
 
 /** True when a server answers, false when nobody listens; one that is loading or slow must not get a second beside it. */

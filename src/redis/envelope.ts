@@ -4,7 +4,7 @@
  * (answers, notices, the end of a turn) carries its id, so a repeated script sends it once.
  */
 import type { InboundMessage, MailboxMessage, OutboundEvent, Outgoing, Route } from "../bus/messages.js";
-import type { OpenStream } from "../session/ports.js";
+import type { OpenStream, Waiting } from "../session/ports.js";
 import { list, text } from "./reply.js";
 
 /** One message as `send` in scripts/_common.lua reads it. */
@@ -95,6 +95,12 @@ export function openStreamFrom(stored: string): OpenStream | null {
   if (stored === "") return null;
   const { streamId, turnId, sent } = JSON.parse(stored) as { streamId: string; turnId: string; sent: string };
   return { streamId, turnId, route: JSON.parse(sent) as Route };
+}
+
+/** What `handOver` of the scripts gives: a message and its fragments; null for none. */
+export function handedOverFrom(entries: unknown): Waiting | null {
+  const [first, ...fragments] = list(entries).map(waitingFrom);
+  return first === undefined ? null : { ...first, fragments: fragments.map(({ message }) => message) };
 }
 
 /** A mailbox entry of a script's reply: {n, key, payload, '1' when stopped}. */

@@ -4,7 +4,7 @@
  */
 import type { MailboxMessage, SessionKey } from "../bus/messages.js";
 import type { Check, Emission, Holding, Parking, Settled, Settlement, Wake, Yielding } from "../bus/ports.js";
-import { envelopesOf, openStreamText, waitingFrom } from "./envelope.js";
+import { envelopesOf, handedOverFrom, openStreamText, waitingFrom } from "./envelope.js";
 import { wakesFrom } from "./intake.js";
 import { refuseLost } from "./leases.js";
 import { list, text, UnexpectedReply } from "./reply.js";
@@ -20,8 +20,11 @@ function settledFrom([kind, wakes, entries]: unknown[]): Settled {
     case "idle":
     case "stay":
       return { kind, wakes: wakesFrom(wakes) };
-    case "next":
-      return { kind, wakes: wakesFrom(wakes), ...waitingFrom(list(entries)[0]) };
+    case "next": {
+      const next = handedOverFrom(entries);
+      if (next === null) throw new UnexpectedReply("settle said that a message waits, and gave none");
+      return { kind, wakes: wakesFrom(wakes), ...next };
+    }
     default:
       throw new UnexpectedReply(`settle said ${String(kind)}`);
   }

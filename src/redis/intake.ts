@@ -33,6 +33,11 @@ export function wakesFrom(value: unknown): Wake[] {
   });
 }
 
+/** Whether a reply of `publish` says that nothing was stored. */
+function isRefusal(reply: unknown): boolean {
+  return list(reply)[0] === "overloaded";
+}
+
 export class RedisIntake implements Intake {
   readonly #deps: IntakeDeps;
   readonly #tails = new Map<SessionKey, Promise<unknown>>();
@@ -47,22 +52,21 @@ export class RedisIntake implements Intake {
 
   async #publish(entry: PublishEntry): Promise<Published> {
     const { key, inboundKey, message, debounceMs, joins, wakesParked } = entry;
-    const reply = list(
-      await this.#deps.journal.run("publish", {
-        session: key,
-        id: inboundKey,
-        route: routeKeyOf(message.route),
-        joins,
-        header: mailboxHeaderOf(message),
-        payload: JSON.stringify(message),
-        debounceMs,
-        wakesParked,
-        maxMailbox: this.#deps.limits.maxMailbox,
-        pressure: this.#deps.isUnderPressure(),
-      }),
-    );
+    const args = {
+      session: key,
+      id: inboundKey,
+      route: routeKeyOf(message.route),
+      joins,
+      header: mailboxHeaderOf(message),
+      payload: JSON.stringify(message),
+      debounceMs,
+      wakesParked,
+      maxMailbox: this.#deps.limits.maxMailbox,
+      pressure: this.#deps.isUnderPressure(),
+    };
+    const reply = list(await this.#deps.journal.run("publish", args, isRefusal));
     const status = text(reply[0]);
-    if (status === "overloaded") {
+    if (isRefusal(reply)) {
       throw new NanogateError("BUS_OVERLOADED", "Too many messages wait already, so this one was not taken in.");
     }
     const isScheduled = text(reply[1]) === "sched";

@@ -7,7 +7,7 @@ import { createHash } from "node:crypto";
 
 /** Second half of a key's name; what follows it (`+ …`) is the part that varies. */
 export const KEY_NAMES = {
-  /** hash {run, n}: the server's run id last seen and the boot number. For ever. */
+  /** hash {run, n, reaped, away}: run id last seen, boot number; ms of the last reap, and of one after a gap. For ever. */
   boot: "boot",
   /** string + inbound key: `m:<number>`, or `stop:<count>` for a stop. 48 h. */
   dedupe: "dd:",
@@ -35,14 +35,16 @@ export const KEY_NAMES = {
   answer: "wait:",
   /** string + outbound id: it was put out once. 48 h. */
   sent: "sent:",
-  /** hash + outbound id: part → receipt. 48 h. */
+  /** hash + outbound id: part → receipt. 48 h; as long as there is a dead letter of this id. */
   receipt: "rc:",
   /** stream + account: what must be delivered. Until consumed. */
   outbox: "ob:",
   /** hash + account {owner, until, fence}: who delivers for an account. */
   accountOwner: "ao:",
-  /** hash outbound id → dead letter. Until a person drops it. */
+  /** hash outbound id → {letter, account, body}, a dead letter. Until a person decides about it. */
   deadOut: "dl:out",
+  /** string + call: a decision about a dead letter was carried out. 1 minute. */
+  deadCall: "dl:call:",
   /** hash inbound key → what was given up and why. Until a person drops it. */
   deadIn: "dl:in",
   /** stream + account + `:` + chat: the chat's events, numbered. 7 days after the last. */

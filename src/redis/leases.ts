@@ -6,7 +6,7 @@ import { randomUUID } from "node:crypto";
 import type { SessionKey } from "../bus/messages.js";
 import { NanogateError } from "../errors.js";
 import type { Claim, FileState, LeaseStore, Scheduled } from "../session/ports.js";
-import { openStreamFrom, waitingFrom } from "./envelope.js";
+import { handedOverFrom, openStreamFrom } from "./envelope.js";
 import { wakesFrom } from "./intake.js";
 import { integer, list, text } from "./reply.js";
 import type { Scripts } from "./scripts.js";
@@ -43,7 +43,6 @@ export class RedisLeases implements LeaseStore {
     const reply = list(await this.#scripts.run("open", { session: key, wake, call: randomUUID() }));
     if (reply[0] !== "ok") return { ok: false, why: reply[0] === "full" ? "full" : "stale" };
     const [, fence, file, attempts, openStream, entries] = reply;
-    const next = list(entries)[0];
     return {
       ok: true,
       claim: {
@@ -51,7 +50,7 @@ export class RedisLeases implements LeaseStore {
         file: fileFrom(text(file)),
         attempts: integer(attempts),
         openStream: openStreamFrom(text(openStream)),
-        next: next === undefined ? null : waitingFrom(next),
+        next: handedOverFrom(entries),
       },
     };
   }

@@ -2,6 +2,7 @@
  * The outbox over Redis: a stream an account, read by the one process that owns the account. It sends nothing.
  * Invariant: receipts and consumption are refused once another process owns the account.
  */
+import { randomUUID } from "node:crypto";
 import type { Redis } from "ioredis";
 import type { DeadLetter, Delivery, OutboxStore, Receipt } from "../bus/delivery-ports.js";
 import type { Outgoing } from "../bus/messages.js";
@@ -12,6 +13,14 @@ import { integer, list } from "./reply.js";
 import type { Scripts } from "./scripts.js";
 
 const BATCH = 100;
+
+/** A dead letter as it is kept: what people see, and what is needed to send it again. */
+interface StoredLetter {
+  letter: DeadLetter | null;
+  account: string;
+  /** The entry of the outbox, JSON text. */
+  body: string;
+}
 
 export interface OutboxDeps {
   client: RedisClient;
@@ -55,7 +64,9 @@ export class RedisOutbox implements OutboxStore {
 
   async consume(account: string, fence: number, delivery: Delivery, deadLetter: DeadLetter | null): Promise<void> {
     const { entryId, outgoing } = delivery;
-    const letter = deadLetter === null ? "" : JSON.stringify(deadLetter);
+    // The body as it stood in the outbox, so that a person may have it sent again.
+    const stored = { letter: deadLetter, account, body: JSON.stringify(outgoing) } satisfies StoredLetter;
+    const letter = deadLetter === null ? "" : JSON.stringify(stored);
     const args = { account, fence, entry: entryId, id: outgoing.message.id, deadLetter: letter };
     this.#refuseLost(await this.#deps.scripts.run("consume", args), account);
   }
@@ -64,7 +75,22 @@ export class RedisOutbox implements OutboxStore {
   async deadLetters(): Promise<DeadLetter[]> {
     const { client, keys, deadlineMs } = this.#deps;
     const stored = await client.attempt((redis) => redis.hvals(keys.of("deadOut")), deadlineMs);
-    return stored.map((letter) => JSON.parse(letter) as DeadLetter);
+    return stored.flatMap((text) => (JSON.parse(text) as StoredLetter).letter ?? []);
+  }
+
+  /** Puts a dead letter back into its account's outbox; parts that were sent are not sent again. False: there is none. */
+  retryDeadLetter(id: string): Promise<boolean> {
+    return this.#decide(id, true);
+  }
+
+  /** Forgets a dead letter. False: there is none. */
+  dropDeadLetter(id: string): Promise<boolean> {
+    return this.#decide(id, false);
+  }
+
+  async #decide(id: string, again: boolean): Promise<boolean> {
+    const reply = list(await this.#deps.scripts.run("dead-letter", { id, call: randomUUID(), again }));
+    return reply[0] === "ok";
   }
 
   close(): void {

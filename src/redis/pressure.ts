@@ -2,19 +2,24 @@
  * How full Redis is. It only looks; whoever takes messages in asks it. Invariant: above the mark nothing new is taken in,
  * so that what is in can still be worked off.
  */
+import type { Logger } from "../logger.js";
 import type { RedisClient } from "./client.js";
 
 /** Part of `maxmemory` above which nothing new is taken in. */
 const MARK = 0.8;
 
+export interface MemoryPressureDeps {
+  client: RedisClient;
+  deadlineMs: number;
+  logger: Logger;
+}
+
 export class MemoryPressure {
-  readonly #client: RedisClient;
-  readonly #deadlineMs: number;
+  readonly #deps: MemoryPressureDeps;
   #isHigh = false;
 
-  constructor(deps: { client: RedisClient; deadlineMs: number }) {
-    this.#client = deps.client;
-    this.#deadlineMs = deps.deadlineMs;
+  constructor(deps: MemoryPressureDeps) {
+    this.#deps = deps;
   }
 
   get isHigh(): boolean {
@@ -22,9 +27,13 @@ export class MemoryPressure {
   }
 
   async measure(): Promise<void> {
-    const info = await this.#client.attempt((redis) => redis.info("memory"), this.#deadlineMs);
+    const { client, deadlineMs, logger } = this.#deps;
+    const info = await client.attempt((redis) => redis.info("memory"), deadlineMs);
     const used = Number(/^used_memory:(\d+)/m.exec(info)?.[1] ?? 0);
     const limit = Number(/^maxmemory:(\d+)/m.exec(info)?.[1] ?? 0);
-    this.#isHigh = limit > 0 && used > MARK * limit;
+    const isHigh = limit > 0 && used > MARK * limit;
+    if (isHigh && !this.#isHigh) logger.warn({ used, limit }, "Redis is nearly full; new messages are refused");
+    if (!isHigh && this.#isHigh) logger.info({ used, limit }, "Redis has room again; messages are taken in");
+    this.#isHigh = isHigh;
   }
 }

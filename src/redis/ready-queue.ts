@@ -1,17 +1,19 @@
 /**
  * The ready-queue: BullMQ. A job says only that a session is ready under a wake number. Nothing rests on BullMQ's locks,
  * deduplication or stalled check: a late, stale or doubled job is a no-op, a lost one is found by the sweep.
- * It starts no turn itself.
+ * It starts no turn itself. Invariant: it works also when memory is full, or what waits could not be worked off.
  */
-import { once } from "node:events";
+import { setTimeout as wait } from "node:timers/promises";
 import { Queue, Worker } from "bullmq";
 import type { Redis } from "ioredis";
 import { asSessionKey, type SessionKey } from "../bus/messages.js";
 import type { Consumer, ReadyQueue, Wake } from "../bus/ports.js";
+import { NanogateError } from "../errors.js";
 import type { FaultHook } from "../faults.js";
 import type { Logger } from "../logger.js";
 import { disconnect, type RedisClient } from "./client.js";
 import { jobIdOf, type Keys } from "./keys.js";
+import { isOutage } from "./outage.js";
 
 interface WakeJob {
   s: string;
@@ -19,6 +21,13 @@ interface WakeJob {
 }
 
 const QUEUE_NAME = "ready";
+/** For what BullMQ still has to say once nothing runs any more; nothing rests on it. */
+const CLOSE_LIMIT_MS = 2000;
+/**
+ * How long an idle consumer waits to be called before it looks by itself, s. A call goes to one consumer only, and is
+ * lost when that one sleeps: the others find the job after this time.
+ */
+const LOOK_AFTER_SECONDS = 1;
 
 export interface ReadyQueueDeps {
   client: RedisClient;
@@ -27,15 +36,41 @@ export interface ReadyQueueDeps {
   logger: Logger;
 }
 
+/** BullMQ's scripts would be refused when memory is full. Jobs are small, and only what was taken in makes any. */
+function evenWhenFull(connection: Redis): Redis {
+  const define = connection.defineCommand.bind(connection);
+  connection.defineCommand = (name, script) => define(name, { ...script, lua: `#!lua flags=allow-oom\n${script.lua}` });
+  return connection;
+}
+
+function whenReady(connection: Redis, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    connection.once("ready", resolve);
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  });
+}
+
+async function atMost(ms: number, work: Promise<unknown>): Promise<void> {
+  const over = new AbortController();
+  const limit = wait(ms, undefined, { signal: over.signal }).catch(() => "the work ended first");
+  await Promise.race([work, limit]);
+  over.abort();
+}
+
 export class BullReadyQueue implements ReadyQueue {
   readonly #deps: ReadyQueueDeps;
   readonly #queue: Queue<WakeJob>;
   readonly #connection: Redis;
 
-  /** Connects first: BullMQ speaks to the server as soon as it is made. */
-  static async connect(deps: ReadyQueueDeps): Promise<BullReadyQueue> {
-    const connection = deps.client.connection("hasty");
-    await once(connection, "ready");
+  /** Connects first, however long that takes. Throws the signal's reason. */
+  static async connect(deps: ReadyQueueDeps, signal: AbortSignal): Promise<BullReadyQueue> {
+    const connection = evenWhenFull(deps.client.connection("hasty"));
+    try {
+      await whenReady(connection, signal);
+    } catch (error) {
+      disconnect(connection);
+      throw error;
+    }
     return new BullReadyQueue(deps, connection);
   }
 
@@ -46,6 +81,8 @@ export class BullReadyQueue implements ReadyQueue {
       connection,
       prefix: deps.keys.queuePrefix,
       skipWaitingForReady: true,
+      // It would be asked once, at the start; if that fails, BullMQ never works again.
+      skipVersionCheck: true,
       streams: { events: { maxLen: 1000 } },
       defaultJobOptions: { removeOnComplete: true, removeOnFail: true, attempts: 1 },
     });
@@ -54,22 +91,35 @@ export class BullReadyQueue implements ReadyQueue {
 
   async add(wake: Wake): Promise<void> {
     const delay = wake.delayMs > 0 ? { delay: wake.delayMs } : {};
-    await this.#queue.add("wake", { s: wake.key, w: wake.wake }, { jobId: jobIdOf(wake.key, wake.wake), ...delay });
+    const job = { s: wake.key, w: wake.wake };
+    await this.#ask(() => this.#queue.add("wake", job, { jobId: jobIdOf(wake.key, wake.wake), ...delay }));
   }
 
   async waits(wake: Wake): Promise<boolean> {
-    const state = await this.#queue.getJobState(jobIdOf(wake.key, wake.wake));
+    const state = await this.#ask(() => this.#queue.getJobState(jobIdOf(wake.key, wake.wake)));
     return state === "waiting" || state === "delayed" || state === "prioritized";
+  }
+
+  async #ask<T>(question: () => Promise<T>): Promise<T> {
+    try {
+      return await question();
+    } catch (error) {
+      if (!isOutage(error)) throw error;
+      throw new NanogateError("BUS_UNAVAILABLE", "Redis could not be reached.", { cause: error });
+    }
   }
 
   async consume(concurrency: number, work: (key: SessionKey, wake: number) => Promise<void>): Promise<Consumer> {
     const { client, keys, faults, logger } = this.#deps;
-    const connection = client.connection("patient");
+    const connection = evenWhenFull(client.connection("patient"));
+    const running = new Set<Promise<void>>();
     const worker = new Worker<WakeJob>(
       QUEUE_NAME,
       async (job) => {
         faults("wake.fetched");
-        await work(asSessionKey(job.data.s), job.data.w);
+        const run = work(asSessionKey(job.data.s), job.data.w);
+        running.add(run);
+        await run.finally(() => running.delete(run));
       },
       {
         connection,
@@ -78,7 +128,7 @@ export class BullReadyQueue implements ReadyQueue {
         lockDuration: 15_000,
         stalledInterval: 30_000,
         maxStalledCount: 1_000_000,
-        drainDelay: 5,
+        drainDelay: LOOK_AFTER_SECONDS,
         runRetryDelay: 500,
       },
     );
@@ -87,7 +137,10 @@ export class BullReadyQueue implements ReadyQueue {
     await worker.waitUntilReady();
     return {
       close: async () => {
-        await worker.close();
+        // A polite end asks the server, and would wait for one that is away.
+        const closing = worker.close(!client.isReady);
+        await Promise.allSettled(running);
+        await atMost(CLOSE_LIMIT_MS, closing);
         disconnect(connection);
       },
       isRunning: () => worker.isRunning(),

@@ -14,6 +14,7 @@ const NAMES = [
   "chat-read",
   "check",
   "consume",
+  "dead-letter",
   "depths",
   "emit",
   "hold",
@@ -42,15 +43,26 @@ interface Source {
   sha: string;
 }
 
+/** `repeat`: what was acknowledged may come back also when memory is full meanwhile. */
+interface Script {
+  first: Source;
+  repeat: Source;
+}
+
 function read(name: string): string {
   return readFileSync(new URL(`./scripts/${name}.lua`, import.meta.url), "utf8");
 }
 
-function assemble(name: ScriptName, common: string): Source {
+function assemble(name: ScriptName, common: string): Script {
   const body = read(name);
   const firstLine = body.slice(0, body.indexOf("\n"));
   const names = Object.entries(KEY_NAMES).map(([key, value]) => `${key}=${JSON.stringify(value)}`);
-  const text = [firstLine, `local K = {${names.join(",")}}`, common, body.slice(firstLine.length)].join("\n");
+  const rest = [`local K = {${names.join(",")}}`, common, body.slice(firstLine.length)].join("\n");
+  return { first: sourceOf(firstLine, rest), repeat: sourceOf("#!lua flags=allow-oom", rest) };
+}
+
+function sourceOf(firstLine: string, rest: string): Source {
+  const text = `${firstLine}\n${rest}`;
   return { text, sha: createHash("sha1").update(text).digest("hex") };
 }
 
@@ -80,28 +92,33 @@ function encode(args: object): string {
 
 export class Scripts {
   readonly #deps: ScriptsDeps;
-  readonly #sources: ReadonlyMap<ScriptName, Source>;
+  readonly #scripts: ReadonlyMap<ScriptName, Script>;
 
   constructor(deps: ScriptsDeps) {
     this.#deps = deps;
     const common = read("_common");
-    this.#sources = new Map(NAMES.map((name) => [name, assemble(name, common)]));
+    this.#scripts = new Map(NAMES.map((name) => [name, assemble(name, common)]));
   }
 
   /** Runs a script; its arguments and reply are what its header says. Safe to repeat, as all scripts are. */
   run(name: ScriptName, args: object, deadlineMs = this.#deps.deadlineMs): Promise<unknown> {
     const text = encode({ ...this.#deps.defaults, ...args });
-    return this.#deps.client.attempt((redis) => this.#send(redis, name, text), deadlineMs);
+    return this.#deps.client.attempt((redis) => this.#send(redis, this.#script(name).first, text), deadlineMs);
   }
 
-  /** One try past the gate, for the replay. */
-  runNow(name: ScriptName, args: object): Promise<unknown> {
-    return this.#send(this.#deps.client.raw, name, encode({ ...this.#deps.defaults, ...args }));
+  /** Repeats what was acknowledged once: one try past the gate, and past every bound (`A.repeated`). */
+  repeatNow(name: ScriptName, args: object): Promise<unknown> {
+    const text = encode({ ...this.#deps.defaults, ...args, repeated: true });
+    return this.#send(this.#deps.client.raw, this.#script(name).repeat, text);
   }
 
-  async #send(redis: Redis, name: ScriptName, text: string): Promise<unknown> {
-    const source = this.#sources.get(name);
-    if (source === undefined) throw new Error(`no script ${name}`);
+  #script(name: ScriptName): Script {
+    const script = this.#scripts.get(name);
+    if (script === undefined) throw new Error(`no script ${name}`);
+    return script;
+  }
+
+  async #send(redis: Redis, source: Source, text: string): Promise<unknown> {
     const { keys, client } = this.#deps;
     const args = [1, keys.of("boot"), keys.base, client.runId, text] as const;
     try {

@@ -59,7 +59,7 @@ export async function connectRedisStack(options: RedisStackOptions, signal: Abor
     throw error;
   }
   const keys = createKeys(options.prefix, options.workspaceId);
-  const ready = await BullReadyQueue.connect({ client, keys, faults: options.faults, logger });
+  const ready = await BullReadyQueue.connect({ client, keys, faults: options.faults, logger }, signal);
   return buildStack({ client, keys, ready }, options);
 }
 
@@ -72,11 +72,13 @@ interface Connected {
 function buildStack({ client, keys, ready }: Connected, options: RedisStackOptions) {
   const { leaseMs, deadlineMs, maxTries, giveUpNotice, isWorker, sweepMs, logger } = options;
   const defaults = { owner: createOwner(), leaseMs, maxTries, giveUpNotice, maxTurns: options.maxTurns ?? 0 };
+  // A round that fails is followed by the next.
+  const upkeepDeadlineMs = Math.min(leaseMs, deadlineMs);
   const scripts = new Scripts({ client, keys, defaults, deadlineMs });
-  const journal = new Journal({ scripts, client });
+  const journal = new Journal({ scripts, client, logger });
   client.onNewLife(() => journal.replay());
-  const feed = new Feed({ client, logger });
-  const pressure = new MemoryPressure({ client, deadlineMs });
+  const feed = new Feed({ client, logger, deadlineMs });
+  const pressure = new MemoryPressure({ client, deadlineMs: upkeepDeadlineMs, logger });
   const outbox = new RedisOutbox({ client, scripts, keys, deadlineMs });
   const live = { client, feed, keys, deadlineMs };
   return {
@@ -89,7 +91,7 @@ function buildStack({ client, keys, ready }: Connected, options: RedisStackOptio
     }),
     leases: new RedisLeases({ scripts, isWorker, renewDeadlineMs: leaseMs / 3 }),
     holding: new RedisHolding({ scripts, deadlineMs: leaseMs }),
-    upkeep: new RedisUpkeep({ client, scripts, keys, sweepMs, deadlineMs: leaseMs }),
+    upkeep: new RedisUpkeep({ client, scripts, keys, sweepMs, deadlineMs: upkeepDeadlineMs }),
     ready,
     outbox,
     pressure,

@@ -93,6 +93,18 @@ export class OpenSession {
   }
 
   /**
+   * Makes this session, which must be empty, what another one is: its rows, times and metadata. Rows without a time get
+   * the session's; those that would break replay are left out, and the indexes move with them. Throws `LEASE_LOST` or `SESSION_UNWRITABLE`.
+   */
+  async adopt(source: Session): Promise<void> {
+    const kept = (end: number): number => storableRows(source.messages.slice(0, end), this.openCalls).rows.length;
+    const [lastConsolidated, clearedRows] = [kept(source.lastConsolidated), kept(source.clearedRows)];
+    const { createdAt, updatedAt, metadata } = source;
+    await this.append(source.messages.map((row) => ({ timestamp: updatedAt, ...row })));
+    await this.#save({ createdAt, updatedAt, metadata, lastConsolidated, clearedRows });
+  }
+
+  /**
    * To be called before a settlement: makes the rows durable if this is so set, and makes sure that a later holder will
    * find them under the session's name. Throws `SESSION_UNWRITABLE`.
    */
@@ -141,7 +153,7 @@ export class OpenSession {
   async #save(change: Partial<SessionState>): Promise<void> {
     const { lease } = this.#deps.opening;
     const { createdAt, metadata, lastConsolidated, clearedRows } = this.#session;
-    const state = { createdAt, metadata, lastConsolidated, clearedRows, ...change, updatedAt: this.#now() };
+    const state = { createdAt, metadata, lastConsolidated, clearedRows, updatedAt: this.#now(), ...change };
     await this.#write(`${metadataLine(lease.key, state, lease.fence)}\n`, "metadata");
   }
 

@@ -25,9 +25,11 @@ export interface Scheduled {
   delayMs: number;
 }
 
-/** A message handed to its holder, and whether a stop covers it. */
+/** A message handed to its holder, what is answered together with it, and whether a stop covers it. */
 export interface Waiting {
   message: MailboxMessage;
+  /** What was said there in the same breath (`debounceMs`), in order. */
+  fragments: readonly MailboxMessage[];
   isStopped: boolean;
 }
 

@@ -99,7 +99,8 @@ function isMediaRef(value: unknown): boolean {
 }
 
 function isUsage(value: unknown): boolean {
-  return isRecord(value) && isNumber(value.inputTokens) && isNumber(value.outputTokens) && isFlag(value.estimated);
+  if (!isRecord(value) || (value.cachedTokens !== undefined && !isNumber(value.cachedTokens))) return false;
+  return isNumber(value.inputTokens) && isNumber(value.outputTokens) && isFlag(value.estimated);
 }
 
 function isWireToolCall(value: unknown): boolean {

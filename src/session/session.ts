@@ -66,8 +66,8 @@ export function createSession(source: SessionSource): Session {
   return { key: source.key, messages: source.rows, ...sessionState(source) };
 }
 
-/** The line that stores `state`; `fence` tells a fenced-out writer's line from the holder's. */
-export function metadataLine(key: SessionKey, state: SessionState, fence: number): string {
+/** The line that stores `state`; `fence` tells a fenced-out writer's line from the holder's; null outside a workspace. */
+export function metadataLine(key: SessionKey, state: SessionState, fence: number | null): string {
   return JSON.stringify({
     _type: "metadata",
     key,
@@ -76,6 +76,6 @@ export function metadataLine(key: SessionKey, state: SessionState, fence: number
     metadata: state.metadata,
     last_consolidated: state.lastConsolidated,
     ...(state.clearedRows > 0 ? { cleared: state.clearedRows } : {}),
-    fence,
+    ...(fence === null ? {} : { fence }),
   });
 }

@@ -50,6 +50,12 @@ export async function isUnused(folder: string): Promise<boolean> {
   return (await look(idPath(folder))).kind === "none";
 }
 
+/** The id kept in this folder; null when there is none that can be used as it stands. */
+export async function readWorkspaceId(folder: string): Promise<string | null> {
+  const found = await look(idPath(folder));
+  return found.kind === "id" ? found.id : null;
+}
+
 /** The id kept in this folder, made if there is none. Throws `WORKSPACE_UNUSABLE` for a file that holds something else. */
 export async function ensureWorkspaceId(folder: string): Promise<string> {
   const path = idPath(folder);

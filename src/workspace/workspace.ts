@@ -10,8 +10,8 @@ import { access, mkdir, readFile, realpath, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { NanogateError } from "../errors.js";
-import { createWhole } from "./atomic.js";
-import { ensureWorkspaceId, isUnused } from "./workspace-id.js";
+import { createWhole, isSystemError } from "./atomic.js";
+import { ensureWorkspaceId, isUnused, readWorkspaceId } from "./workspace-id.js";
 
 /** Files that a new workspace starts with, by their path in it. */
 export const BOOTSTRAP_FILES = ["AGENTS.md", "USER.md", "SOUL.md", "HEARTBEAT.md", "memory/MEMORY.md"] as const;
@@ -30,6 +30,9 @@ export interface Workspace {
   /** Appends of two hosts may overwrite each other here: all workers must run on one host. */
   isNetworkFileSystem: boolean;
 }
+
+/** A workspace as it is found, for those who only look. */
+export type FoundWorkspace = Pick<Workspace, "id" | "root" | "sessions">;
 
 /** Types that `statfs` gives on Linux: NFS, SMB (its three generations), AFS. */
 const NETWORK_TYPES: readonly number[] = [0x6969, 0x517b, 0xff534d42, 0xfe534d42, 0x5346414f];
@@ -81,8 +84,24 @@ export async function openWorkspace(dir: string): Promise<Workspace> {
     const id = await ensureWorkspaceId(folders.internal);
     return { id, ...folders, isNetworkFileSystem: await isNetworkFolder(folders.sessions) };
   } catch (error) {
-    if (error instanceof NanogateError) throw error;
-    const why = error instanceof Error ? error.message : String(error);
-    throw new NanogateError("WORKSPACE_UNUSABLE", `The workspace ${dir} cannot be used: ${why}.`, { cause: error });
+    throw unusable(dir, error);
   }
+}
+
+/** A workspace that somebody has used, without making or changing anything; null where there is none. */
+export async function findWorkspace(dir: string): Promise<FoundWorkspace | null> {
+  try {
+    const root = await realpath(dir);
+    const id = await readWorkspaceId(join(root, ".nanogate"));
+    return id === null ? null : { id, root, sessions: join(root, "sessions") };
+  } catch (error) {
+    if (isSystemError(error, "ENOENT", "ENOTDIR")) return null;
+    throw unusable(dir, error);
+  }
+}
+
+function unusable(dir: string, error: unknown): NanogateError {
+  if (error instanceof NanogateError) return error;
+  const why = error instanceof Error ? error.message : String(error);
+  return new NanogateError("WORKSPACE_UNUSABLE", `The workspace ${dir} cannot be used: ${why}.`, { cause: error });
 }

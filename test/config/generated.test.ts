@@ -5,6 +5,7 @@
 import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { fileURLToPath } from "node:url";
 import { parseEnv } from "node:util";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -21,6 +22,18 @@ describe("generated files", () => {
 
   it("config/schema.json is the schema", async () => {
     expect(JSON.parse(await read("config/schema.json"))).toEqual(renderJsonSchema());
+  });
+
+  it("docs/configuration.md has a row for every setting, and a word about each", async () => {
+    const page = await read("docs/configuration.md");
+    const script = new URL("../../scripts/config-page.mjs", import.meta.url);
+    const { withSettings } = (await import(fileURLToPath(script))) as {
+      withSettings: (page: string, schema: object) => string;
+    };
+    expect(page).toBe(withSettings(page, renderJsonSchema()));
+    const rows = [...page.matchAll(/^\| `([\w.<>]+)` \|.*\| (.*) \|$/gm)].map(([, path, meaning]) => [path, meaning]);
+    expect(rows.filter(([, meaning]) => meaning === "")).toEqual([]);
+    expect(rows.map(([path]) => path)).toEqual(expect.arrayContaining(["gateway.leaseMs", "providers.<name>.baseUrl"]));
   });
 
   it("config/example.env names every variable that the source reads, and sets none", async () => {
@@ -51,6 +64,7 @@ describe("timing", () => {
       abortAfterMs: 12_000,
       reapEveryMs: 1000,
       sweepAfterMs: 3000,
+      stuckAfterMs: 17_000,
     });
   });
 });

@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { fromEnvironment } from "../../src/config/fields.js";
 import { loadConfig } from "../../src/config/load.js";
 import { defaultConfig } from "../../src/config/schema.js";
-import { fillTemplates, isBranch, mergeTrees, unknownKeys } from "../../src/config/tree.js";
+import { fillTemplates, isBranch, mergeTrees, unknownKeys, valueAt } from "../../src/config/tree.js";
 import { NanogateError } from "../../src/errors.js";
 
 let folder: string;
@@ -39,9 +39,11 @@ const nest = (at: readonly string[], value: unknown): unknown =>
 
 describe("wrong values", () => {
   it.each(leaves(defaultConfig()).map((at) => [at.join("."), at] as const))(
-    "%s: a list is refused with path and kind",
+    "%s: what it cannot be is refused with path and kind",
     async (name, at) => {
-      expect(await messageFor(nest(at, ["hush"]))).toContain(`${name}: found a list; allowed is `);
+      const isList = Array.isArray(valueAt(defaultConfig(), at));
+      const [wrong, kind] = isList ? [{ a: "hush" }, "an object"] : [["hush"], "a list"];
+      expect(await messageFor(nest(at, wrong))).toContain(`${name}: found ${kind}; allowed is `);
     },
   );
 
@@ -54,7 +56,7 @@ describe("wrong values", () => {
     [{ agent: { model: "gpt" } }, 'agent.model: found a text; allowed is "auto", "demo", or provider/model'],
     [
       { agent: { model: "nobody/x" } },
-      "agent.model: found a text; allowed is a model of a configured provider (openai, ",
+      "agent.model: found a text; allowed is a model of a configured provider (anthropic, ",
     ],
     [{ agent: { model: "toString/x" } }, "agent.model: found a text"],
     [
@@ -63,10 +65,19 @@ describe("wrong values", () => {
     ],
     [{ agent: { streamIdleTimeoutMs: 400_000 } }, "agent.streamIdleTimeoutMs: found a number; allowed is at most"],
     [{ providers: { x: {} } }, "providers.x.baseUrl: found nothing; allowed is an http:// or https:// URL"],
+    [
+      { providers: { x: { kind: "anthropic", baseUrl: "x" } } },
+      "providers.x.baseUrl: found a text; allowed is an http",
+    ],
+    [
+      { agent: { fallbackModels: ["demo", "auto"] } },
+      'agent.fallbackModels.1: found a text; allowed is "demo", or prov',
+    ],
+    [{ agent: { fallbackModels: "demo" } }, "agent.fallbackModels: found a text; allowed is a list of models"],
     [{ providers: { "a b": { baseUrl: "http://x" } } }, "providers.a b: found an object; allowed is a name of letters"],
     [
       { providers: { x: { baseUrl: "http://x", kind: "other" } } },
-      'providers.x.kind: found a text; allowed is "openai"',
+      'providers.x.kind: found a text; allowed is "openai" or "anthropic"',
     ],
     [{ channels: null }, "channels: found null; allowed is an object"],
     [[], "the whole file: found a list; allowed is an object"],

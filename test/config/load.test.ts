@@ -65,15 +65,28 @@ describe("without a file", () => {
       REDIS_URL: "redis://:pa%40ss@db:6379/1",
       OPENAI_API_KEY: "key-one",
       OPENROUTER_API_KEY: "key-two",
+      ANTHROPIC_API_KEY: "key-three",
       NANOGATE_TOKEN: "a-token-of-some-length",
       LOG_LEVEL: "DEBUG",
     });
     expect(config.redis.url).toBe("redis://:pa%40ss@db:6379/1");
     expect(config.providers.openai?.apiKey).toBe("key-one");
     expect(config.providers.openrouter?.apiKey).toBe("key-two");
+    expect(config.providers.anthropic).toEqual({
+      kind: "anthropic",
+      apiKey: "key-three",
+      baseUrl: "https://api.anthropic.com",
+    });
     expect(config.gateway.token).toBe("a-token-of-some-length");
     expect(logLevel).toBe("debug");
-    expect([...secrets].sort()).toEqual(["a-token-of-some-length", "key-one", "key-two", "pa%40ss", "pa@ss"]);
+    expect([...secrets].sort()).toEqual([
+      "a-token-of-some-length",
+      "key-one",
+      "key-three",
+      "key-two",
+      "pa%40ss",
+      "pa@ss",
+    ]);
   });
 
   it("takes an empty variable for one that is not set", async () => {
@@ -114,7 +127,7 @@ describe("the file", () => {
     );
     const { config, warnings } = await load({ OPENAI_API_KEY: "kept" }, { file });
     expect(warnings).toEqual([]);
-    expect(Object.keys(config.providers)).toEqual(["openai", "openrouter", "local"]);
+    expect(Object.keys(config.providers)).toEqual(["anthropic", "openai", "openrouter", "local"]);
     expect(config.providers.local).toEqual({ kind: "openai", apiKey: null, baseUrl: "http://127.0.0.1:1/v1" });
     expect(config.providers.openai?.apiKey).toBe("kept");
     expect(config.gateway).toMatchObject({ leaseMs: 1500.5, port: 8765 });

@@ -1,10 +1,14 @@
 /**
  * What README, CONTRIBUTING and docs/ name exists: files, commands and their options, npm scripts, error codes, settings,
- * variables. docs/errors.md lists exactly the errors there are.
+ * variables; configurations that they show are taken; README denies nothing that is there. docs/errors.md lists exactly
+ * the errors there are.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
+import { loadConfig } from "../../src/config/load.js";
 import { defaultConfig } from "../../src/config/schema.js";
 import { valueAt } from "../../src/config/tree.js";
 import { ERROR_ADVICE } from "../../src/errors.js";
@@ -20,7 +24,7 @@ const inFolder = (folder: string, extension: string) =>
     : [];
 
 const pages = [
-  ...["README.md", "CONTRIBUTING.md"].filter((file) => existsSync(path.join(root, file))),
+  ...["README.md", "CONTRIBUTING.md", "CHANGELOG.md"].filter((file) => existsSync(path.join(root, file))),
   ...inFolder("docs", ".md"),
 ];
 const config = defaultConfig();
@@ -72,6 +76,47 @@ describe("documentation", () => {
       advice,
     ]);
     expect(rows).toEqual(Object.entries(ERROR_ADVICE));
+  });
+});
+
+/** Every configuration that a page shows. */
+const shown = pages.flatMap((page) =>
+  [...read(page).matchAll(/^ *```json5\n([\s\S]*?)^ *```/gm)].map(([, text = ""]) => ({ page, text })),
+);
+
+describe("configurations in the documentation", () => {
+  it.each(shown)("$page: $text", async ({ text }) => {
+    const folder = await mkdtemp(path.join(tmpdir(), "ng-docs-"));
+    try {
+      const file = path.join(folder, "config.json");
+      await writeFile(file, text);
+      const variables = [...text.matchAll(/\$\{(\w+)\}/g)].map(([, name = ""]) => [name, "a-value-of-this-test"]);
+      const env = { NANOGATE_HOME: folder, ...Object.fromEntries(variables) };
+      expect((await loadConfig({ file, env, cwd: folder })).warnings).toEqual([]);
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+
+  it("are some", () => {
+    expect(shown.length).toBeGreaterThan(2);
+  });
+});
+
+const hasFile = (file: string) => existsSync(path.join(root, file));
+
+describe("README", () => {
+  it.each([
+    ["No Telegram", hasFile("src/channels/telegram")],
+    ["no Discord", hasFile("src/channels/discord")],
+    ["no cron", hasFile("src/automation")],
+    ["no metrics", hasFile("src/http/metrics.ts")],
+    ["no Docker image", hasFile("Dockerfile")],
+    ["no OpenAI-compatible API", hasFile("src/http/openai.ts")],
+    ["no wizard", hasFile("src/cli/onboard.ts")],
+    ["no `pairing`", hasFile("src/cli/pairing.ts")],
+  ])("says %j exactly as long as it is true", (words, isThere) => {
+    expect(read("README.md").includes(words)).toBe(!isThere);
   });
 });
 

@@ -4,11 +4,11 @@
  */
 
 import { type Answer, latencyOf, outboundIdOf, type TurnContext } from "../turn-context.js";
-import { parseCommand } from "./parse.js";
+import { readCommand } from "./parse.js";
 
 /** The answer to a command; null when the message is none. */
 export async function commandTurn(turn: TurnContext): Promise<Answer | null> {
-  const parsed = parseCommand(turn.message.message.content);
+  const parsed = readCommand(turn.message.message);
   if (parsed.kind !== "command" || parsed.name !== "new") return null;
   await turn.session.clear();
   const outboundId = outboundIdOf(turn.rows.turnId, 0);

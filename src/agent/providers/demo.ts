@@ -10,7 +10,7 @@ import type { ModelRequest, Provider, ProviderEvent } from "./provider.js";
 const LABEL = "[demo model]";
 const ECHO_MAX_CHARS = 500;
 const HINT =
-  "No real model is connected yet. To connect one, set OPENAI_API_KEY or OPENROUTER_API_KEY in the environment and restart, or write providers and agent.model into the config.";
+  "No real model is connected yet. To connect one, set ANTHROPIC_API_KEY, OPENAI_API_KEY or OPENROUTER_API_KEY in the environment and restart, or write providers and agent.model into the config.";
 
 function lastUserText(request: ModelRequest): string {
   const row = request.messages.findLast((message) => message.role === "user");

@@ -32,9 +32,11 @@ export function estimateUsage(
 /** Sum of two usages; estimated when either is. */
 export function addUsage(a: Usage | null, b: Usage | null): Usage | null {
   if (a === null || b === null) return a ?? b;
+  const isCacheKnown = a.cachedTokens !== undefined || b.cachedTokens !== undefined;
   return {
     inputTokens: a.inputTokens + b.inputTokens,
     outputTokens: a.outputTokens + b.outputTokens,
     estimated: a.estimated || b.estimated,
+    ...(isCacheKnown ? { cachedTokens: (a.cachedTokens ?? 0) + (b.cachedTokens ?? 0) } : {}),
   };
 }

@@ -6,6 +6,7 @@
 import type { ChatCompletionChunk } from "openai/resources/chat/completions";
 import type { Usage } from "../../bus/messages.js";
 import { claimCallId } from "./call-ids.js";
+import { createPairKeeper } from "./pair-keeper.js";
 import { type FinishReason, ProviderError, type ProviderEvent, type ToolCall } from "./provider.js";
 
 type Delta = ChatCompletionChunk.Choice.Delta;
@@ -71,17 +72,6 @@ function completeCalls(drafts: readonly Draft[], usedIds: Set<string>): ToolCall
     .map((draft) => ({ id: claimCallId(draft.id, usedIds), name: draft.name, arguments: draft.arguments }));
 }
 
-/** Holds back a first half of a surrogate pair until its second half is there. */
-function createPairKeeper(): (text: string) => string {
-  let held = "";
-  return (text) => {
-    const whole = held + text;
-    const last = whole.charCodeAt(whole.length - 1);
-    held = last >= 0xd800 && last <= 0xdbff ? whole.slice(-1) : "";
-    return held === "" ? whole : whole.slice(0, -1);
-  };
-}
-
 function textField(delta: Delta, ...names: string[]): string {
   const fields: Record<string, unknown> = { ...delta };
   for (const name of names) {
@@ -94,7 +84,13 @@ function textField(delta: Delta, ...names: string[]): string {
 function usageOf(chunk: ChatCompletionChunk): Usage | null {
   const usage = chunk.usage;
   if (!usage || typeof usage.prompt_tokens !== "number") return null;
-  return { inputTokens: usage.prompt_tokens, outputTokens: usage.completion_tokens ?? 0, estimated: false };
+  const cached = usage.prompt_tokens_details?.cached_tokens;
+  return {
+    inputTokens: usage.prompt_tokens,
+    outputTokens: usage.completion_tokens ?? 0,
+    estimated: false,
+    ...(typeof cached === "number" ? { cachedTokens: cached } : {}),
+  };
 }
 
 /** One answer being read. */

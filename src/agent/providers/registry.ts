@@ -3,15 +3,18 @@
  * It connects to nothing and reads no environment. Invariant: a name resolves to the same provider object every time,
  * and a name nobody serves is an error that lists the names there are.
  */
+import { createAnthropicProvider } from "./anthropic.js";
 import { createDemoProvider } from "./demo.js";
-import { createOpenAiProvider, type OpenAiProviderDeps } from "./openai.js";
+import type { EndpointDeps } from "./endpoint.js";
+import { createOpenAiProvider } from "./openai.js";
 import { type Provider, ProviderError } from "./provider.js";
 
 /** A provider as the config describes it. */
 export interface ProviderSlice {
-  kind: "openai";
+  kind: "openai" | "anthropic";
   apiKey: string | null;
-  baseUrl: string;
+  /** Null: the kind's own address. */
+  baseUrl: string | null;
 }
 
 /** What this room needs of the config. */
@@ -37,12 +40,15 @@ export interface Providers {
   resolve(name?: string): ResolvedModel;
 }
 
-const KINDS: Readonly<Record<ProviderSlice["kind"], (deps: OpenAiProviderDeps) => Provider>> = {
-  openai: createOpenAiProvider,
+/** How each kind is made, and where it is when the config does not say. */
+const KINDS: Readonly<Record<ProviderSlice["kind"], { create: (deps: EndpointDeps) => Provider; baseUrl: string }>> = {
+  anthropic: { create: createAnthropicProvider, baseUrl: "https://api.anthropic.com" },
+  openai: { create: createOpenAiProvider, baseUrl: "https://api.openai.com/v1" },
 };
 
 /** Models that `auto` takes, in the order in which their providers are preferred. */
 const AUTO_MODELS: ReadonlyMap<string, string> = new Map([
+  ["anthropic", "claude-sonnet-5"],
   ["openai", "gpt-5-mini"],
   ["openrouter", "openai/gpt-5-mini"],
 ]);
@@ -60,7 +66,8 @@ function autoName(slice: ProvidersSlice): string {
   const withKey = Object.keys(slice.providers).filter((name) => slice.providers[name]?.apiKey);
   const preferred = [...AUTO_MODELS.keys()].find((name) => withKey.includes(name));
   if (preferred !== undefined) return `${preferred}/${AUTO_MODELS.get(preferred)}`;
-  const other = withKey[0];
+  // An Ollama may have a key and still no model: whether it answers is found out before, and no mistake.
+  const other = withKey.find((name) => name !== "ollama");
   if (other === undefined) return "demo";
   throw new ProviderError(
     "PROVIDER_MODEL_UNKNOWN",
@@ -72,16 +79,18 @@ function autoName(slice: ProvidersSlice): string {
 export function createProviders(slice: ProvidersSlice): Providers {
   const made = new Map<string, Provider>();
 
+  function create(name: string, { kind, apiKey, baseUrl }: ProviderSlice): Provider {
+    const { requestTimeoutMs, streamIdleTimeoutMs } = slice;
+    const address = baseUrl ?? KINDS[kind].baseUrl;
+    return KINDS[kind].create({ name, apiKey, baseUrl: address, requestTimeoutMs, streamIdleTimeoutMs });
+  }
+
   function providerNamed(name: string): Provider | undefined {
     const known = made.get(name);
     if (known !== undefined) return known;
     const described = Object.hasOwn(slice.providers, name) ? slice.providers[name] : undefined;
     if (described === undefined && name !== "demo") return undefined;
-    const { requestTimeoutMs, streamIdleTimeoutMs } = slice;
-    const provider =
-      described === undefined
-        ? createDemoProvider()
-        : KINDS[described.kind]({ name, ...described, requestTimeoutMs, streamIdleTimeoutMs });
+    const provider = described === undefined ? createDemoProvider() : create(name, described);
     made.set(name, provider);
     return provider;
   }

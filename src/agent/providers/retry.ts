@@ -1,6 +1,6 @@
 /**
  * A provider that tries again. It repeats a failed call only while nothing of its answer was seen, so nobody reads a
- * beginning twice; it chooses no other model. Invariants: a wait the provider asked for is kept exactly or not at all;
+ * beginning twice; it chooses no other model, and whoever does says when it was in vain. Invariants: a wait the provider asked for is kept exactly or not at all;
  * an abort ends a wait at once.
  */
 import type { Logger } from "../../logger.js";
@@ -32,12 +32,9 @@ function nextWaitMs(error: ProviderError, tableMs: number | undefined): number |
 export function withRetries(provider: Provider, deps: RetryDeps): Provider {
   async function waitBeforeRetry(error: ProviderError, tries: number, signal: AbortSignal): Promise<void> {
     const waitMs = nextWaitMs(error, deps.delaysMs[tries - 1]);
-    const facts = { err: error, provider: provider.name, detail: error.options.detail, tries };
-    if (waitMs === null) {
-      deps.logger.warn(facts, "model call gave up");
-      throw error;
-    }
-    deps.logger.info({ ...facts, waitMs }, "model call is tried again");
+    if (waitMs === null) throw error;
+    const facts = { err: error, provider: provider.name, detail: error.options.detail, tries, waitMs };
+    deps.logger.info(facts, "model call is tried again");
     await deps.sleep(waitMs, signal);
   }
 

@@ -5,7 +5,7 @@
 -- Fields of a session's hash:
 --   st idle|sched|run|parked · w wake number · f fence · o owner · ct the call that took it · held 1: no message's work
 --   n newest mailbox number · tk newest number begun · a tries of message `an` · pk ids of parked calls
---   db latest end of a running debounce (ms) · due of it (ms) · x:<route> highest number a stop covers · sm the highest
+--   db latest end of a running debounce (ms) · due of it (ms) · fr 1: fragments wait · x:<route> highest number a stop covers · sm the highest
 --   file "inode bytes fence" · os open stream, JSON · eb newest emission of this fence
 -- Numbers are written with %.0f: Lua would write 1.8e+15.
 local base, runId = ARGV[1], ARGV[2]
@@ -14,6 +14,8 @@ local time = redis.call('TIME')
 local nowUs = time[1] * 1000000 + time[2]
 local nowMs = math.floor(nowUs / 1000)
 local DAY = 86400
+-- How far around a message its fragments are looked for.
+local MAX_FRAGMENTS = 32
 local wakes = {}
 
 local function int(n) return string.format('%.0f', n) end
@@ -32,11 +34,12 @@ local function bootNumber()
   return n
 end
 
--- A mailbox member is `n id route joins headerLength header payload`; joins 1: may join a running turn.
+-- A mailbox member is `n id route joins headerLength header payload`; joins 1: may join a running turn; 2: a fragment, it
+-- may and belongs to the message of its route before it.
 local function entry(member)
   local n, id, route, joins, length, at = string.match(member, '^(%d+) (%S+) (%S+) (%d) (%d+) ()')
   return {
-    n = tonumber(n), id = id, route = route, joins = joins == '1',
+    n = tonumber(n), id = id, route = route, joins = joins ~= '0', isFragment = joins == '2',
     header = string.sub(member, at, at + length - 1), payload = string.sub(member, at + length),
   }
 end
@@ -92,7 +95,7 @@ local function becomeIdle(s)
   leave(s)
   redis.call('ZREM', key('sched'), s)
   redis.call('ZREM', key('parked'), s)
-  local gone = { 'os', 'db', 'due', 'pk', 'a', 'an', 'held', 'sm' }
+  local gone = { 'os', 'db', 'due', 'pk', 'a', 'an', 'held', 'sm', 'fr' }
   for _, field in ipairs(redis.call('HGET', session(s), 'sm') and redis.call('HKEYS', session(s)) or {}) do
     if string.sub(field, 1, 2) == 'x:' then gone[#gone + 1] = field end
   end
@@ -260,10 +263,17 @@ local function reply(s, list)
   return out
 end
 
--- Gives the oldest message to its holder and notes it as begun.
+-- Gives the oldest message to its holder, with the fragments that belong to it, and notes them as begun.
 local function handOver(s)
   local list = mailbox(s, 1)
-  local tk = tonumber(redis.call('HGET', session(s), 'tk')) or 0
-  if list[1] and list[1].n > tk then set(s, 'tk', int(list[1].n)) end
+  local head, h = list[1], get(s, 'tk', 'fr')
+  if not head then return {} end
+  for _, e in ipairs(h[2] and head.joins and mailbox(s, MAX_FRAGMENTS) or {}) do
+    if e.route == head.route and e.n > head.n then
+      if not e.isFragment then break end
+      list[#list + 1] = e
+    end
+  end
+  if list[#list].n > (tonumber(h[1]) or 0) then set(s, 'tk', int(list[#list].n)) end
   return reply(s, list)
 end

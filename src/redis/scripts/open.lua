@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Takes a scheduled session: a new fence, a lease, and what waits in its mailbox.
 -- A: session, wake, call (names this call: repeated, it gives the same claim), owner, leaseMs, maxTurns (0: no bound)
--- Returns {'stale'} | {'full'} | {'ok', fence, file, tries, openStream, entries (one or none)}
+-- Returns {'stale'} | {'full'} | {'ok', fence, file, tries, openStream, entries (one with its fragments, or none)}
 local s = A.session
 local h = get(s, 'st', 'w', 'file', 'a', 'an', 'os', 'ct', 'f')
 local function claim(fence)

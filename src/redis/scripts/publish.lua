@@ -1,7 +1,8 @@
 #!lua
 -- Appends a message to a session's mailbox, once, and schedules the session if it sleeps. Refused whole when memory is
 -- full (no allow-oom).
--- A: session, id (inbound key), route (key), joins, header (JSON text), payload, debounceMs, wakesParked, maxMailbox, pressure
+-- A: session, id (inbound key), route (key), joins, header (JSON text), payload, debounceMs, wakesParked, maxMailbox, pressure,
+--    repeated (it was acknowledged before: no bound applies)
 -- Returns {'stored'|'duplicate', state, wake, delayMs} or {'overloaded'}
 local s = A.session
 local function answerWith(status)
@@ -9,16 +10,32 @@ local function answerWith(status)
   return { status, h[1] or 'idle', h[2] or '0', int(math.max(0, (tonumber(h[3]) or 0) - nowMs)) }
 end
 if redis.call('EXISTS', key('dedupe', A.id)) == 1 then return answerWith('duplicate') end
-if A.pressure or redis.call('ZCARD', key('mailbox', s)) >= A.maxMailbox then return { 'overloaded' } end
+if not A.repeated and (A.pressure or redis.call('ZCARD', key('mailbox', s)) >= A.maxMailbox) then return { 'overloaded' } end
 local h = get(s, 'st', 'n', 'db', 'due')
 local state = h[1] or 'idle'
 -- From the clock, so that a server put back to an older state gives no number twice.
 local n = math.max((tonumber(h[2]) or 0) + 1, nowUs)
+-- A fragment: quick, and the message of its route before it waits and was quick as well, for five times as long at most.
+local function isFragment()
+  if A.debounceMs == 0 then return false end
+  local begun, age = tonumber(redis.call('HGET', session(s), 'tk')) or 0, A.debounceMs * 1000
+  for _, member in ipairs(redis.call('ZREVRANGE', key('mailbox', s), 0, MAX_FRAGMENTS - 1)) do
+    local e = entry(member)
+    if e.route == A.route then
+      if not e.joins or e.n <= begun or n - e.n > age then return false end
+      if not e.isFragment then return true end
+      age = 5 * A.debounceMs * 1000
+    end
+  end
+  return false
+end
+local joins = A.joins and (isFragment() and 2 or 1) or 0
+if joins == 2 then set(s, 'fr', '1') end
 redis.call('SET', key('dedupe', A.id), 'm:' .. int(n), 'EX', 2 * DAY)
 set(s, 'n', int(n))
 redis.call('EXPIRE', session(s), 30 * DAY)
 redis.call('ZADD', key('mailbox', s), int(n),
-  int(n) .. ' ' .. A.id .. ' ' .. A.route .. ' ' .. (A.joins and 1 or 0) .. ' ' .. #A.header .. ' ' .. A.header .. A.payload)
+  int(n) .. ' ' .. A.id .. ' ' .. A.route .. ' ' .. joins .. ' ' .. #A.header .. ' ' .. A.header .. A.payload)
 
 local debouncing = state == 'sched' and h[3] and tonumber(h[4]) > nowMs
 if state == 'idle' or (state == 'parked' and A.wakesParked) then

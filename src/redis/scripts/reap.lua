@@ -11,9 +11,14 @@ for _, owner in ipairs(A.dead) do
 end
 redis.call('ZREMRANGEBYSCORE', key('owners'), '-inf', int(nowMs - 3600000))
 redis.call('ZREMRANGEBYSCORE', key('workers'), '-inf', int(nowMs))
--- A server that was away could renew nothing: leases that ended meanwhile count no try.
+-- A server that was away could renew nothing: leases that ended meanwhile count no try. One that stood still has the same
+-- boot number, but nobody reaped meanwhile.
 local boot = bootNumber()
-local wasAway = nowMs - boot < 2 * A.leaseMs
+local seen = redis.call('HMGET', KEYS[1], 'reaped', 'away')
+local isGap = nowMs - (tonumber(seen[1]) or nowMs) > A.leaseMs / 2
+local away = isGap and nowMs or tonumber(seen[2]) or 0
+redis.call('HSET', KEYS[1], 'reaped', int(nowMs), 'away', int(away))
+local wasAway = nowMs - math.max(boot, away) < 2 * A.leaseMs
 local leases = redis.call('ZRANGE', key('lease'), 0, -1, 'WITHSCORES')
 for i = 1, #leases, 2 do
   local s, untilMs = leases[i], tonumber(leases[i + 1])

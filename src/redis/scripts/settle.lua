@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Ends messages: they leave the mailbox, their answers go out, their results stand; then the next one, or idle.
 -- A: session, fence, settled [{id, result}], outgoing, file, stay, honoursStop, leaseMs
--- Returns {'lost'} | {'stopped'} | {'left'} | {'idle', wakes} | {'stay', wakes} | {'next', wakes, entries (one)}
+-- Returns {'lost'} | {'stopped'} | {'left'} | {'idle', wakes} | {'stay', wakes} | {'next', wakes, entries (one with its fragments)}
 local s = A.session
 local held = holds(s, A.fence)
 if held == 'lost' then return { 'lost' } end

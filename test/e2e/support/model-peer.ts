@@ -1,7 +1,8 @@
 /**
  * The model of the end-to-end tests: a real HTTP endpoint with OpenAI's wire, whose answers follow from the conversation:
  * the newest user message `x` is answered with `re: x`; `call <tool> <json>` in it makes a tool call first, whose result is
- * then answered with `used: <result>`. Answers can be held back. It keeps every request.
+ * then answered with `used: <result>`. Answers to messages with `slowly` in them come 8 characters every 10 ms. Answers can
+ * be held back. It keeps every request.
  */
 import { type ChatCompletionRequest, LLMock } from "@copilotkit/aimock";
 
@@ -16,9 +17,15 @@ export class ModelPeer {
   readonly #gates: Gate[] = [];
   readonly #arrivals: Array<{ text: string; arrived: () => void }> = [];
   readonly requests: ChatCompletionRequest[] = [];
+  #answering = 0;
+  /** Most requests that were being answered at once. */
+  peak = 0;
 
   async start(): Promise<void> {
-    this.#mock.addFixture({ match: { predicate: () => true }, response: (request) => this.#answer(request) });
+    const response = (request: ChatCompletionRequest) => this.#answer(request);
+    const isSlow = (request: ChatCompletionRequest) => newestUserText(request).includes("slowly");
+    this.#mock.addFixture({ match: { predicate: isSlow }, response, latency: 10 });
+    this.#mock.addFixture({ match: { predicate: () => true }, response });
     await this.#mock.start();
   }
 
@@ -58,6 +65,16 @@ export class ModelPeer {
 
   async #answer(request: ChatCompletionRequest) {
     this.requests.push(request);
+    this.#answering += 1;
+    this.peak = Math.max(this.peak, this.#answering);
+    try {
+      return await this.#answerTo(request);
+    } finally {
+      this.#answering -= 1;
+    }
+  }
+
+  async #answerTo(request: ChatCompletionRequest) {
     const said = newestUserText(request);
     for (const arrival of this.#arrivals.filter(({ text }) => said.includes(text))) arrival.arrived();
     for (const gate of this.#gates.filter(({ text }) => said.includes(text))) await gate.opened;

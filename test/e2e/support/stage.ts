@@ -13,7 +13,7 @@ import { ModelPeer } from "./model-peer.js";
 
 /** `TEST_DIST` names another build, so that two people may test side by side. */
 const DIST = process.env.TEST_DIST ?? "dist";
-const MAIN = fileURLToPath(new URL(`../../../${DIST}/main.js`, import.meta.url));
+export const MAIN = fileURLToPath(new URL(`../../../${DIST}/main.js`, import.meta.url));
 
 /** Times scaled down: a dead process is noticed in a fraction of a second. */
 export const LEASE_MS = 1200;
@@ -23,6 +23,8 @@ export interface ProcessOptions {
   /** `kill:<point>`, `kill:<point>#2`, `stop:<point>`: what NANOGATE_FAULT names. */
   fault?: string;
   workspace?: string;
+  /** Any free one when left out; the one of a process that has ended, to take its place. */
+  port?: number;
 }
 
 export class Stage {
@@ -46,8 +48,8 @@ export class Stage {
     const written = {
       agent: { model: "peer/m" },
       providers: { peer: { kind: "openai", apiKey: "sk-stage-key-000000", baseUrl: model.baseUrl } },
-      ...config,
       redis: { url: redis.socketPath },
+      ...config,
       gateway,
     };
     await writeFile(configFile, JSON.stringify(written));
@@ -61,7 +63,9 @@ export class Stage {
   /** Starts a process; `ready` resolves with its port, `ended` with how it ended. */
   spawn(options: ProcessOptions = {}): GatewayProcess {
     const role = options.role ?? "all";
-    const args = [MAIN, "gateway", "--role", role, "-c", this.configFile, "-w", options.workspace ?? this.workspace];
+    const place = options.port === undefined ? [] : ["--port", String(options.port)];
+    const common = ["-c", this.configFile, "-w", options.workspace ?? this.workspace];
+    const args = [MAIN, "gateway", "--role", role, ...common, ...place];
     const started = new GatewayProcess(args, this.#env(options.fault));
     this.#processes.push(started);
     return started;
@@ -87,14 +91,19 @@ export class Stage {
     return { code, out: out(), err: err() };
   }
 
-  /** Every row of a session file, fence and metadata lines left out. */
-  async rows(session: string, workspace = this.workspace): Promise<Array<Record<string, unknown>>> {
+  /** Every line of a session file, in order; empty when there is no such file. */
+  async lines(session: string, workspace = this.workspace): Promise<Array<Record<string, unknown>>> {
     const folder = path.join(workspace, "sessions");
     const name = `${session.replaceAll("_", "%5F").replaceAll(":", "_")}.jsonl`;
     if (!(await readdir(folder)).includes(name)) return [];
     const text = await readFile(path.join(folder, name), "utf8");
     const lines = text.split("\n").filter((line) => line.trim() !== "");
-    return lines.map((line) => JSON.parse(line) as Record<string, unknown>).filter((row) => row._type === undefined);
+    return lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+  }
+
+  /** Every row of a session file, fence and metadata lines left out. */
+  async rows(session: string, workspace = this.workspace): Promise<Array<Record<string, unknown>>> {
+    return (await this.lines(session, workspace)).filter((row) => row._type === undefined);
   }
 
   #env(fault?: string): NodeJS.ProcessEnv {
@@ -104,6 +113,8 @@ export class Stage {
       HOME: this.home,
       NANOGATE_HOME: this.home,
       LOG_LEVEL: "debug",
+      // An Ollama on the tester's machine must not answer for the demo model.
+      OLLAMA_HOST: "127.0.0.1:1",
       ...(fault === undefined ? {} : { NANOGATE_FAULT: fault }),
     };
   }
@@ -178,6 +189,16 @@ export class GatewayProcess {
     for (;;) {
       const stat = await readFile(`/proc/${this.pid}/stat`, "utf8");
       if (stat.slice(stat.lastIndexOf(")") + 2).startsWith("T")) return;
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  }
+
+  /** Resolves when its log holds this text; fails after 20 s or when the process has ended without it. */
+  async logged(text: string): Promise<void> {
+    const deadline = performance.now() + 20_000;
+    while (!this.log.includes(text)) {
+      const isOver = this.#child.exitCode !== null || this.#child.signalCode !== null;
+      if (isOver || performance.now() > deadline) throw new Error(`it never logged "${text}":\n${this.log}`);
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
   }

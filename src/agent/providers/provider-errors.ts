@@ -14,7 +14,8 @@ export interface Endpoint {
 }
 
 const DETAIL_MAX_CHARS = 2000;
-const QUOTA = /insufficient_quota|quota|billing|credit balance|insufficient (?:balance|funds|credit)|payment required/i;
+const QUOTA =
+  /insufficient_quota|quota|billing|credit balance|api usage limit|insufficient (?:balance|funds|credit)|payment required/i;
 const NO_MODEL = /model_not_found|model\b.{0,80}(?:not found|does not exist|not exist|unknown|not supported)/i;
 const TLS = /^(CERT_|ERR_TLS_|ERR_SSL_|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_)/;
 const SILENCE = /^(UND_ERR_HEADERS_TIMEOUT|UND_ERR_BODY_TIMEOUT)$/;
