@@ -3,7 +3,7 @@ import { afterEach, expect, it } from "vitest";
 import type { DirectRequest } from "../../src/agent/direct.js";
 import type { OutboundMessage } from "../../src/bus/messages.js";
 import { historyFaults } from "../e2e/support/history.js";
-import { sessionKey, until } from "../support/bus-fixture.js";
+import { inbound, sessionKey, until } from "../support/bus-fixture.js";
 import type { Line } from "../support/line.js";
 import { useLines } from "../support/lines.js";
 import { Talker } from "../support/talker.js";
@@ -34,10 +34,19 @@ it("carries its session itself where no worker lives", async () => {
 
 it("leaves the work to a worker where one lives", async () => {
   const { line, talker } = await caller();
-  await here.start();
-  expect(await say(line, "hello")).toMatchObject({ text: "re: hello" });
+  const worker = await here.start({ concurrency: 1 });
+  const open = here.talker.hold("busy");
+  const begun = here.talker.arrival("busy");
+  await worker.accept(inbound("busy"));
+  await begun;
+  const answer = say(line, "hello");
+  // However long the worker is busy: it lives.
+  const { looks } = line.parts;
+  await until(() => looks.count >= 3);
+  open();
+  expect(await answer).toMatchObject({ text: "re: hello" });
   expect(talker.asked).toEqual([]);
-  expect(here.talker.asked).toEqual(["hello"]);
+  expect(here.talker.asked).toEqual(["busy", "hello"]);
 });
 
 it("takes over when the only worker goes away", async () => {

@@ -1,6 +1,8 @@
 /** Turns that wait for another session: parked without a slot and without a try, whatever happens meanwhile. */
 import { expect, it } from "vitest";
+import { z } from "zod";
 import type { Provider } from "../../src/agent/providers/provider.js";
+import type { Tool } from "../../src/agent/tools/tool.js";
 import { inboundKeyOf, routeKeyOf, type SessionKey } from "../../src/bus/messages.js";
 import { eventsRoute, inbound, sessionKey, until } from "../support/bus-fixture.js";
 import { asking, childMessage, childTool } from "../support/child-tool.js";
@@ -38,7 +40,8 @@ const stop = (line: Line, key: SessionKey, chat: string) =>
   line.bus.bus.stop({ key, inboundKey: null, route: routeKeyOf(eventsRoute(chat)) });
 
 it("parents do not starve their children with one slot, three generations deep", async () => {
-  const line = await start({ maxTurns: 1 });
+  // A slot that was kept would come free only after a minute.
+  const line = await start({ maxTurns: 1, leaseMs: 60_000 });
   const innermost = asking("sub:b", "c", "hello");
   const middle = asking("sub:a", "b", innermost);
   const keys = [];
@@ -62,6 +65,23 @@ it("waits for every call of a batch, in whatever order the answers come", async 
   expect(await line.result(key)).toMatchObject({ text: "used: re: slow | re: quick" });
   const asked = here.talker.requests.filter(({ messages }) => messages.some((row) => row.role === "tool"));
   expect(asked).toHaveLength(1);
+});
+
+it("goes on at once when the answer was there before it began to wait", async () => {
+  const late: { line: Line | null } = { line: null };
+  const instant: Tool<unknown> = {
+    name: "ask",
+    description: "is answered before it returns",
+    input: z.object({}),
+    isReadOnly: false,
+    run: async (_input, { callId }) => {
+      await late.line?.bus.bus.unpark(sessionKey("web:early"), callId, "early bird");
+      return { type: "wait", waitId: callId, untilMs: Date.now() + 60_000 };
+    },
+  };
+  late.line = await here.start({ tools: () => [instant] });
+  const key = await send(late.line, "early", "call ask {}");
+  expect(await late.line.result(key)).toMatchObject({ outcome: "completed", text: "used: early bird" });
 });
 
 it("goes on without the answer when its time has passed", async () => {

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Client } from "./support/client.js";
 import { Home, run } from "./support/command.js";
 import { historyFaults } from "./support/history.js";
-import { Stage } from "./support/stage.js";
+import { GatewayProcess, MAIN, Stage } from "./support/stage.js";
 
 const NANOBOT = [
   {
@@ -150,6 +150,17 @@ describe("without a gateway", () => {
     }
   });
 
+  it("leaves no Redis behind when it is interrupted", async () => {
+    await home.run(["sessions", "import", await home.write("a.jsonl", jsonl(NANOBOT))]);
+    const { PATH } = process.env;
+    const env = { PATH, HOME: home.folder, NANOGATE_HOME: home.folder, NANOGATE_FAULT: "stop:lease.opened" };
+    const command = new GatewayProcess([MAIN, "sessions", "delete", "telegram:42"], env);
+    await command.frozen();
+    process.kill(command.pid, "SIGINT");
+    command.thaw();
+    expect(await command.ended).toEqual({ code: 130, signal: null });
+  });
+
   it("prints nothing that could move a terminal's cursor", async () => {
     const rows = [
       { _type: "metadata", key: "cli:e", metadata: { title: "a\u001b[2Jb" } },
@@ -211,6 +222,7 @@ describe("beside a gateway", () => {
     const rows = await stage.rows("websocket:c1");
     expect(rows.filter(({ role }) => role === "user").map(({ content }) => content)).toEqual(["after"]);
     expect(historyFaults(rows)).toEqual([]);
+    expect(await readdir(path.join(stage.workspace, "sessions"))).toEqual(["websocket_c1.jsonl"]);
     expect(client.faults).toEqual([]);
     client.disconnect();
   });

@@ -11,7 +11,7 @@ import { AgentLoop } from "../../src/agent/loop.js";
 import type { Provider } from "../../src/agent/providers/provider.js";
 import type { Tool } from "../../src/agent/tools/tool.js";
 import type { InboundMessage, OutboundMessage, TurnResult } from "../../src/bus/messages.js";
-import type { Consumer } from "../../src/bus/ports.js";
+import type { Consumer, Upkeep } from "../../src/bus/ports.js";
 import { UpkeepLoop } from "../../src/bus/upkeep-loop.js";
 import { timingOf } from "../../src/config/timing.js";
 import { noFaults } from "../../src/faults.js";
@@ -32,6 +32,7 @@ export interface LineOptions {
   /** 0: no worker, only a caller. */
   concurrency?: number;
   maxTurns?: number;
+  leaseMs?: number;
   /** False: hints of stops are lost on their way. */
   hears?: boolean;
   /** Awaited by a holder between taking a session and opening its file. */
@@ -45,6 +46,8 @@ interface Parts {
   direct: DirectCalls;
   sessions: SessionManager;
   upkeep: UpkeepLoop;
+  /** How often direct calls have looked whether a worker lives. */
+  looks: { count: number };
 }
 
 export class Line {
@@ -58,9 +61,9 @@ export class Line {
   }
 
   static async start(options: LineOptions): Promise<Line> {
-    const { address, concurrency = 8, maxTurns = null, prefix } = options;
+    const { address, concurrency = 8, maxTurns = null, leaseMs = LEASE_MS, prefix } = options;
     const own = prefix === undefined ? {} : { prefix };
-    const fixture = await createBusFixture(address, { ...own, maxTurns, isWorker: concurrency > 0 });
+    const fixture = await createBusFixture(address, { ...own, maxTurns, leaseMs, isWorker: concurrency > 0 });
     const folder = path.join(options.folder, "sessions");
     await mkdir(folder, { recursive: true });
     const line = new Line(partsOf(fixture, options, folder));
@@ -124,10 +127,19 @@ function partsOf(made: BusFixture, given: LineOptions, folder: string): Parts {
   const loop = loopOf(made, given, sessions);
   const { bus, stack } = made;
   const ingress = new Ingress({ bus, debounceMs: given.debounceMs ?? 0, describe: async () => "described" });
-  const { results, signals, upkeep } = stack;
+  const { results, signals } = stack;
+  const looks = { count: 0 };
+  const upkeep: Upkeep = {
+    reap: () => stack.upkeep.reap(),
+    sweep: (waits) => stack.upkeep.sweep(waits),
+    depths: () => {
+      looks.count += 1;
+      return stack.upkeep.depths();
+    },
+  };
   const liveAddressOf = (replyKey: string) => `caller:${replyKey}`;
   const direct = new DirectCalls({ bus, ingress, loop, results, signals, upkeep, liveAddressOf });
-  return { bus: made, loop, ingress, direct, sessions, upkeep: upkeepOf(made) };
+  return { bus: made, loop, ingress, direct, sessions, upkeep: upkeepOf(made), looks };
 }
 
 function managerOf(folder: string, onOpen: () => Promise<void>): SessionManager {
