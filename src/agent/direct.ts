@@ -15,6 +15,7 @@ import {
   turnIdOf,
 } from "../bus/messages.js";
 import type { LiveSignals, Results, Upkeep } from "../bus/ports.js";
+import { hasCode } from "../errors.js";
 import type { Ingress } from "./ingress.js";
 import type { AgentLoop } from "./loop.js";
 
@@ -104,20 +105,29 @@ export class DirectCalls {
     }
   }
 
-  /** While no worker lives: takes the session whenever it is ready, until the message of this call is settled. */
+  /** Looks after a stored message until it is settled. */
   async #carry({ sessionKey, signal }: DirectRequest, call: Call): Promise<void> {
-    const { bus, loop, upkeep, results } = this.#deps;
-    const { inboundKey, isSettled, finish } = call;
-    while (!isSettled.now && !signal.aborted) {
-      const { workers } = await upkeep.depths();
-      const wake = workers === 0 ? await bus.peek(sessionKey) : null;
-      const leaves = (answered: readonly string[]) => answered.includes(inboundKey);
-      if (wake !== null && wake.delayMs === 0) await loop.run(sessionKey, wake.wake, { leaves });
-      // An announcement may be lost with a connection; the stored result is not.
-      const result = isSettled.now ? null : await results.get(inboundKey);
-      if (result !== null) finish(result);
-      await pauseUntil(LOOK_MS, isSettled);
+    while (!call.isSettled.now && !signal.aborted) {
+      try {
+        await this.#look(sessionKey, call);
+      } catch (error) {
+        // The message is stored: a Redis that is away only makes the caller wait.
+        if (!hasCode(error, "BUS_UNAVAILABLE")) throw error;
+      }
+      await pauseUntil(LOOK_MS, call.isSettled);
     }
+  }
+
+  /** While no worker lives: takes the session if it is ready. */
+  async #look(sessionKey: SessionKey, { inboundKey, isSettled, finish }: Call): Promise<void> {
+    const { bus, loop, upkeep, results } = this.#deps;
+    const { workers } = await upkeep.depths();
+    const wake = workers === 0 ? await bus.peek(sessionKey) : null;
+    const leaves = (answered: readonly string[]) => answered.includes(inboundKey);
+    if (wake !== null && wake.delayMs === 0) await loop.run(sessionKey, wake.wake, { leaves });
+    // An announcement may be lost with a connection; the stored result is not.
+    const result = isSettled.now ? null : await results.get(inboundKey);
+    if (result !== null) finish(result);
   }
 }
 

@@ -4,8 +4,10 @@
  * ports; this file adds the jobs that those steps ask for. Invariant: what was acknowledged is stored, and a job that
  * could not be added is found by the sweep.
  */
+import { hasCode } from "../errors.js";
 import type { FaultHook, FaultPoint } from "../faults.js";
 import type { Logger } from "../logger.js";
+import { type Metrics, timed } from "../metrics.js";
 import {
   type InboundMessage,
   inboundKeyOf,
@@ -37,6 +39,7 @@ export interface BusDeps {
   isUnified: boolean;
   faults: FaultHook;
   logger: Logger;
+  metrics: Metrics;
 }
 
 /** How a message enters its session. */
@@ -115,7 +118,13 @@ export class Bus {
   /** Ends messages and puts their answers out in one step. Throws `LEASE_LOST`, and then nothing has happened. */
   async settle(settlement: Settlement): Promise<Settled> {
     this.#deps.faults("settle.before");
-    const settled = await this.#deps.holding.settle(settlement);
+    const settled = await timed(() => this.#deps.holding.settle(settlement), {
+      onEnd: (outcome, durationMs) => this.#deps.metrics.observe("settle_seconds", { outcome }, durationMs),
+      outcomeOf: (end) => {
+        if (end.ok) return end.value.kind === "stopped" ? "stopped" : "settled";
+        return hasCode(end.error, "LEASE_LOST") ? "lost" : "error";
+      },
+    });
     this.#deps.faults("settle.after");
     if (settled.kind !== "stopped") await this.schedule(settled.wakes);
     return settled;

@@ -12,6 +12,7 @@ import type { OutboundMessage } from "../bus/messages.js";
 import { hasCode } from "../errors.js";
 import type { FaultHook } from "../faults.js";
 import type { Logger } from "../logger.js";
+import { type Metrics, timed } from "../metrics.js";
 import { DeliveryError, type OutboxChannel } from "./channel.js";
 import { backOffMs, type Clock } from "./clock.js";
 
@@ -27,6 +28,7 @@ export interface DeliveryDeps {
   clock: Clock;
   faults: FaultHook;
   logger: Logger;
+  metrics: Metrics;
   /** A send that takes longer has an unknown outcome, ms. */
   sendTimeoutMs: number;
 }

@@ -8,6 +8,7 @@ import type { InboundMessage } from "../bus/messages.js";
 import { NanogateError } from "../errors.js";
 import type { FaultHook } from "../faults.js";
 import type { Logger } from "../logger.js";
+import type { Metrics } from "../metrics.js";
 import type { Accepted, Channel, ChannelHealth } from "./channel.js";
 import type { Clock } from "./clock.js";
 import { Supervisor, type SupervisorSettings } from "./supervisor.js";
@@ -19,6 +20,7 @@ export interface ManagerDeps {
   accept: (message: InboundMessage) => Promise<Accepted>;
   logger: Logger;
   faults: FaultHook;
+  metrics: Metrics;
   clock: Clock;
   settings: SupervisorSettings;
 }
@@ -29,13 +31,13 @@ export class ChannelManager {
   #stopped: Promise<void> | null = null;
 
   constructor(deps: ManagerDeps) {
-    const { outbox, clock, faults, settings } = deps;
+    const { outbox, clock, faults, metrics, settings } = deps;
     this.#accept = deps.accept;
     this.#supervisors = new Map(
       deps.channels.map((channel) => {
         const logger = deps.logger.child({ channel: channel.name });
         const context = { accept: (message: InboundMessage) => this.#takeIn(message), logger };
-        return [channel.name, new Supervisor({ channel, context, outbox, clock, faults, settings })];
+        return [channel.name, new Supervisor({ channel, context, outbox, clock, faults, metrics, settings })];
       }),
     );
   }

@@ -7,6 +7,7 @@ import type { OutboxStore } from "../bus/delivery-ports.js";
 import { NanogateError } from "../errors.js";
 import type { FaultHook } from "../faults.js";
 import { type Logger, redactText } from "../logger.js";
+import type { Metrics } from "../metrics.js";
 import type { Channel, ChannelContext, ChannelHealth, OutboxChannel } from "./channel.js";
 import { backOffMs, type Clock } from "./clock.js";
 import { consumeOutbox } from "./consumer.js";
@@ -30,6 +31,7 @@ export interface SupervisorDeps {
   outbox: OutboxStore;
   clock: Clock;
   faults: FaultHook;
+  metrics: Metrics;
   settings: SupervisorSettings;
 }
 
@@ -56,9 +58,9 @@ export class Supervisor {
   constructor(deps: SupervisorDeps) {
     this.#deps = deps;
     this.#logger = deps.context.logger;
-    const { channel, outbox, clock, faults, settings } = deps;
+    const { channel, outbox, clock, faults, metrics, settings } = deps;
     this.#deliverer = isOutboxChannel(channel)
-      ? new Deliverer({ channel, outbox, clock, faults, logger: this.#logger, sendTimeoutMs: settings.sendTimeoutMs })
+      ? new Deliverer({ channel, outbox, clock, faults, metrics, logger: this.#logger, sendTimeoutMs: settings.sendTimeoutMs })
       : null;
   }
 

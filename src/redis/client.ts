@@ -8,6 +8,7 @@ import { EventEmitter, once } from "node:events";
 import { Redis, type RedisOptions } from "ioredis";
 import { NanogateError } from "../errors.js";
 import { type Logger, redactText } from "../logger.js";
+import type { Metrics } from "../metrics.js";
 import { isFull, isOutage, orAborted } from "./outage.js";
 import { isSupported, mayEvict, readFacts, type ServerFacts } from "./server-facts.js";
 
@@ -23,6 +24,7 @@ export interface RedisClientDeps {
   /** Called when the server cannot be reached: the embedded one is started again. */
   onUnreachable: (() => Promise<void>) | null;
   logger: Logger;
+  metrics: Metrics;
 }
 
 /** ms between two tries to connect. */
@@ -76,6 +78,7 @@ export class RedisClient {
   #knownLife: string | null = null;
   #isOpen = false;
   #isAway = false;
+  #wasOpen = false;
   #lastAliveMs = performance.now();
   #newLife: (() => Promise<void>) | null = null;
 
@@ -159,7 +162,9 @@ export class RedisClient {
 
   #open(facts: ServerFacts): void {
     if (this.#isAway) this.#deps.logger.info({ redis: this.label }, "Redis is reached again");
+    if (this.#wasOpen) this.#deps.metrics.count("redis_reconnects_total", {});
     this.#isAway = false;
+    this.#wasOpen = true;
     this.#events.emit("open", facts);
   }
 

@@ -5,6 +5,7 @@
  * was refused is never among them.
  */
 import type { Logger } from "../logger.js";
+import type { Metrics } from "../metrics.js";
 import type { RedisClient } from "./client.js";
 import { isOutage } from "./outage.js";
 import type { ScriptName, Scripts } from "./scripts.js";
@@ -22,6 +23,7 @@ export interface JournalDeps {
   scripts: Scripts;
   client: RedisClient;
   logger: Logger;
+  metrics: Metrics;
 }
 
 export class Journal {
@@ -53,6 +55,7 @@ export class Journal {
     for (const { script, args } of entries) await this.#repeat(script, args);
     const now = performance.now();
     for (const entry of entries) entry.at = now;
+    this.#deps.metrics.count("replayed_entries_total", {}, entries.length);
   }
 
   /** One that the server cannot carry out must not keep the others, and everything after them, out. */

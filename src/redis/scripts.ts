@@ -6,6 +6,7 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { Redis } from "ioredis";
+import type { Metrics } from "../metrics.js";
 import type { RedisClient } from "./client.js";
 import { KEY_NAMES, type Keys } from "./keys.js";
 
@@ -83,11 +84,17 @@ export interface ScriptsDeps {
   defaults: ScriptDefaults;
   /** How long a call is repeated while Redis is away, ms. */
   deadlineMs: number;
+  metrics: Metrics;
 }
 
 /** Text that any JSON reader takes: lone surrogates become U+FFFD. */
 function encode(args: object): string {
   return JSON.stringify(args, (_, value: unknown) => (typeof value === "string" ? value.toWellFormed() : value));
+}
+
+/** How every fenced script says that the fence is stale. */
+function isRefusedAsLost(reply: unknown): boolean {
+  return Array.isArray(reply) && reply[0] === "lost";
 }
 
 export class Scripts {
@@ -101,9 +108,12 @@ export class Scripts {
   }
 
   /** Runs a script; its arguments and reply are what its header says. Safe to repeat, as all scripts are. */
-  run(name: ScriptName, args: object, deadlineMs = this.#deps.deadlineMs): Promise<unknown> {
-    const text = encode({ ...this.#deps.defaults, ...args });
-    return this.#deps.client.attempt((redis) => this.#send(redis, this.#script(name).first, text), deadlineMs);
+  async run(name: ScriptName, args: object, deadlineMs = this.#deps.deadlineMs): Promise<unknown> {
+    const { client, defaults, metrics } = this.#deps;
+    const text = encode({ ...defaults, ...args });
+    const reply = await client.attempt((redis) => this.#send(redis, this.#script(name).first, text), deadlineMs);
+    if (isRefusedAsLost(reply)) metrics.count("refused_writes_total", { operation: name });
+    return reply;
   }
 
   /** Repeats what was acknowledged once: one try past the gate, and past every bound (`A.repeated`). */

@@ -5,6 +5,8 @@
  */
 import type { FaultHook } from "../faults.js";
 import type { Logger } from "../logger.js";
+import type { Metrics } from "../metrics.js";
+import { countBacklog } from "./backlog.js";
 import { RedisChatEvents } from "./chat-events.js";
 import { type RedisAddress, RedisClient } from "./client.js";
 import { Feed } from "./feed.js";
@@ -40,17 +42,19 @@ export interface RedisStackOptions {
   onUnreachable: (() => Promise<void>) | null;
   faults: FaultHook;
   logger: Logger;
+  metrics: Metrics;
 }
 
 /** Connects (waiting for a server that is away) and builds the ports. Throws `REDIS_TOO_OLD`. */
 export async function connectRedisStack(options: RedisStackOptions, signal: AbortSignal): Promise<RedisStack> {
-  const { address, clientName, onUnreachable, logger } = options;
+  const { address, clientName, onUnreachable, logger, metrics } = options;
   const client = new RedisClient({
     address,
     name: clientName,
     commandTimeoutMs: options.deadlineMs,
     onUnreachable,
     logger,
+    metrics,
   });
   try {
     await client.connect(signal);
@@ -70,15 +74,15 @@ interface Connected {
 }
 
 function buildStack({ client, keys, ready }: Connected, options: RedisStackOptions) {
-  const { leaseMs, deadlineMs, maxTries, giveUpNotice, isWorker, sweepMs, logger } = options;
+  const { leaseMs, deadlineMs, maxTries, giveUpNotice, isWorker, sweepMs, logger, metrics } = options;
   const defaults = { owner: createOwner(), leaseMs, maxTries, giveUpNotice, maxTurns: options.maxTurns ?? 0 };
   // A round that fails is followed by the next.
   const upkeepDeadlineMs = Math.min(leaseMs, deadlineMs);
-  const scripts = new Scripts({ client, keys, defaults, deadlineMs });
-  const journal = new Journal({ scripts, client, logger });
+  const scripts = new Scripts({ client, keys, defaults, deadlineMs, metrics });
+  const journal = new Journal({ scripts, client, logger, metrics });
   client.onNewLife(() => journal.replay());
   const feed = new Feed({ client, logger, deadlineMs });
-  const pressure = new MemoryPressure({ client, deadlineMs: upkeepDeadlineMs, logger });
+  const pressure = new MemoryPressure({ client, deadlineMs: upkeepDeadlineMs, logger, metrics });
   const outbox = new RedisOutbox({ client, scripts, keys, deadlineMs });
   const live = { client, feed, keys, deadlineMs };
   return {
@@ -91,10 +95,11 @@ function buildStack({ client, keys, ready }: Connected, options: RedisStackOptio
     }),
     leases: new RedisLeases({ scripts, isWorker, renewDeadlineMs: leaseMs / 3 }),
     holding: new RedisHolding({ scripts, deadlineMs: leaseMs }),
-    upkeep: new RedisUpkeep({ client, scripts, keys, sweepMs, deadlineMs: upkeepDeadlineMs }),
+    upkeep: new RedisUpkeep({ client, scripts, keys, sweepMs, deadlineMs: upkeepDeadlineMs, metrics }),
     ready,
     outbox,
     pressure,
+    backlog: (accounts: readonly string[]) => countBacklog({ client, keys, deadlineMs: upkeepDeadlineMs }, accounts),
     hostLease: new HostLease({ scripts, leaseMs, host: hostId(), logger }),
     chatEvents: new RedisChatEvents({ client, scripts, feed, keys, deadlineMs }),
     signals: new RedisLive(live),

@@ -5,6 +5,7 @@
  */
 import type { SessionKey } from "../bus/messages.js";
 import type { Depths, Upkeep, Wake } from "../bus/ports.js";
+import type { Metrics } from "../metrics.js";
 import type { RedisClient } from "./client.js";
 import { wakesFrom } from "./intake.js";
 import type { Keys } from "./keys.js";
@@ -20,6 +21,7 @@ export interface UpkeepDeps {
   sweepMs: number;
   /** Calls are not repeated for longer than this: the next round comes anyway. */
   deadlineMs: number;
+  metrics: Metrics;
 }
 
 export class RedisUpkeep implements Upkeep {
@@ -30,14 +32,15 @@ export class RedisUpkeep implements Upkeep {
   }
 
   async reap(): Promise<Wake[]> {
-    const { client, scripts, keys, deadlineMs } = this.#deps;
+    const { client, scripts, keys, deadlineMs, metrics } = this.#deps;
     const owners = await client.attempt((redis) => redis.zrange(keys.of("owners"), "0", "-1"), deadlineMs);
     const reply = list(await scripts.run("reap", { dead: deadOwners(owners) }, deadlineMs));
+    metrics.count("reaped_sessions_total", {}, list(reply[1]).length);
     return wakesFrom(reply[0]);
   }
 
   async sweep(jobWaits: (wake: Wake) => Promise<boolean>): Promise<Wake[]> {
-    const { scripts, sweepMs, deadlineMs } = this.#deps;
+    const { scripts, sweepMs, deadlineMs, metrics } = this.#deps;
     const overdue = list(await scripts.run("overdue", { sweepMs, limit: 200 }, deadlineMs));
     const wakes: Wake[] = [];
     for (const row of overdue) {
@@ -47,6 +50,7 @@ export class RedisUpkeep implements Upkeep {
       const reply = list(await scripts.run("rewake", { session: seen.key, wake: seen.wake }, deadlineMs));
       wakes.push(...wakesFrom(reply[0]));
     }
+    metrics.count("swept_sessions_total", {}, wakes.length);
     return wakes;
   }
 

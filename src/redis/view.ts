@@ -5,6 +5,8 @@
  */
 import type { Depths } from "../bus/ports.js";
 import type { Logger } from "../logger.js";
+import { noMetrics } from "../metrics.js";
+import { countBacklog } from "./backlog.js";
 import { type RedisAddress, RedisClient } from "./client.js";
 import { createKeys, type Keys } from "./keys.js";
 import { RedisOutbox } from "./outbox.js";
@@ -67,6 +69,7 @@ export async function connectRedisView(options: RedisViewOptions, signal: AbortS
     commandTimeoutMs: deadlineMs,
     onUnreachable: null,
     logger,
+    metrics: noMetrics,
   });
   const keys = createKeys(options.prefix, options.workspaceId);
   try {
@@ -81,8 +84,8 @@ function build(parts: Parts, facts: ServerFacts): RedisView {
   const { client, keys, deadlineMs } = parts;
   // Scripts that look or tend dead letters read none of these.
   const defaults = { owner: createOwner(), leaseMs: 0, maxTries: 0, giveUpNotice: "", maxTurns: 0 };
-  const scripts = new Scripts({ client, keys, defaults, deadlineMs });
-  const upkeep = new RedisUpkeep({ client, scripts, keys, sweepMs: 0, deadlineMs });
+  const scripts = new Scripts({ client, keys, defaults, deadlineMs, metrics: noMetrics });
+  const upkeep = new RedisUpkeep({ client, scripts, keys, sweepMs: 0, deadlineMs, metrics: noMetrics });
   const outbox = new RedisOutbox({ client, scripts, keys, deadlineMs });
   return {
     facts,
@@ -90,11 +93,7 @@ function build(parts: Parts, facts: ServerFacts): RedisView {
     depths: () => upkeep.depths(),
     processes: () => processesOf(parts),
     accounts: () => accountsOf(parts),
-    deadLetterCounts: () =>
-      client.attempt(async (redis) => {
-        const [inbound, outbound] = await Promise.all([redis.hlen(keys.of("deadIn")), redis.hlen(keys.of("deadOut"))]);
-        return { inbound, outbound };
-      }, deadlineMs),
+    deadLetterCounts: async () => (await countBacklog(parts, [])).deadLetters,
     close: async () => {
       outbox.close();
       await client.close();

@@ -8,6 +8,7 @@ import type { SessionKey } from "../bus/messages.js";
 import { hasCode, NanogateError } from "../errors.js";
 import type { FaultHook } from "../faults.js";
 import type { Logger } from "../logger.js";
+import type { Metrics } from "../metrics.js";
 import type { Claim, FileState, Lease, LeaseStore, Scheduled } from "./ports.js";
 
 /** Times of leases, ms. */
@@ -27,6 +28,7 @@ export interface SessionLockDeps {
   schedule: (ready: readonly Scheduled[]) => Promise<void>;
   faults: FaultHook;
   logger: Logger;
+  metrics: Metrics;
 }
 
 class HeldLease implements Lease {
@@ -69,6 +71,7 @@ class HeldLease implements Lease {
 
   lose(why: string): void {
     if (this.signal.aborted) return;
+    this.deps.metrics.count("lease_losses_total", {});
     this.#abort.abort(new NanogateError("LEASE_LOST", `The lease of session ${this.key} is lost: ${why}.`));
   }
 

@@ -73,7 +73,7 @@ it("takes in three at once and five times a turn; the next turn goes on", async 
 it("loses none and answers none twice when messages race with the end of a turn", async () => {
   const door = await here.start({ concurrency: 0 });
   const workers = [await here.start(), await here.start()];
-  for (let round = 0; round < 80; round += 1) {
+  for (let round = 0; round < 60; round += 1) {
     const chat = `r${round}`;
     const keys = [await send(door, chat, "m1")];
     for (const id of ["m2", "m3"]) {
@@ -116,7 +116,7 @@ it("keeps routes of one session apart: the other chat's message has its own turn
 
 it("joins fragments said in one breath into one turn, in any queue mode, each chat of a session apart", async () => {
   for (const queueMode of ["steer", "followup"] as const) {
-    const door = await here.start({ concurrency: 0, debounceMs: 100 });
+    const door = await here.start({ concurrency: 0, debounceMs: 300 });
     await here.start({ queueMode });
     const shared = { sessionKeyOverride: sessionKey(`unified:${queueMode}`) };
     const said = [

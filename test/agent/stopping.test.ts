@@ -44,12 +44,12 @@ it("stops or loses the race with settle: told the truth, once, and the session g
   const door = await here.start({ concurrency: 0 });
   await here.start();
   const seen = new Set<string>();
-  for (let round = 0; round < 120; round += 1) {
+  for (let round = 0; round < 90; round += 1) {
     const chat = `r${round}`;
     const key = await send(door, chat, "m1");
     for (let wait = 0; wait < round; wait += 1) await tick();
     // The last rounds are surely too late.
-    if (round >= 115) await door.result(key);
+    if (round >= 85) await door.result(key);
     const count = await stop(door, chat);
     const { outcome } = await door.result(key);
     expect(outcome).toBe(count === 1 ? "stopped" : "completed");
@@ -70,7 +70,7 @@ it("stops or loses the race with settle: told the truth, once, and the session g
 it("counts what it stops when steered messages race with it too", async () => {
   const door = await here.start({ concurrency: 0 });
   await here.start();
-  for (let round = 0; round < 80; round += 1) {
+  for (let round = 0; round < 60; round += 1) {
     const chat = `r${round}`;
     const keys = [];
     for (const id of ["m1", "m2", "m3"]) {

@@ -83,6 +83,8 @@ it.each(["replaced by an older copy", "cut to what it was"])(
     const bytes = await stage.redis.logBytes();
     await client.say("second", "m2");
     await client.end("m2");
+    const gone = await log(gateway, "m2");
+    gone.disconnect();
     const release = stage.model.hold("third");
     const arrived = stage.model.arrival("third");
     await client.say("third", "m3");
@@ -92,10 +94,13 @@ it.each(["replaced by an older copy", "cut to what it was"])(
     await stage.redis.up();
     release();
     await client.until(() => client.replies.some(({ event }) => event === "resync"));
+    await gone.connect(await gateway.url("alice"));
+    expect(gone.replies.some(({ event }) => event === "resync")).toBe(true);
+    await gone.end("m4");
     const reader = await log(gateway, "m4");
     expect(reader.answers).toEqual(["re: first", "re: second", "re: third", "re: fourth"]);
     expect(wireFaults(reader.events)).toEqual([]);
-    expect([...reader.faults, ...client.faults]).toEqual([]);
+    expect([...reader.faults, ...client.faults, ...gone.faults]).toEqual([]);
     expect(stage.model.asked("first")).toBe(1);
     expect(stage.model.asked("second")).toBe(1);
     expect(stage.model.asked("fourth")).toBe(1);

@@ -181,7 +181,7 @@ it("a worker that sleeps while idle holds no message up", async () => {
   await client.say("second", "m2");
   await client.end("m2");
   // The queue calls one waiting worker, which may be the one that sleeps; the other looks by itself soon.
-  expect(performance.now() - saidAtMs).toBeLessThan(4000);
+  expect(performance.now() - saidAtMs).toBeLessThan(4500);
   sleeper.thaw();
   await expectServes(sleeper, other, client);
 });

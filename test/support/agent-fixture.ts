@@ -19,6 +19,7 @@ import {
 } from "../../src/bus/messages.js";
 import { type FaultPoint, noFaults } from "../../src/faults.js";
 import { createLogger } from "../../src/logger.js";
+import { noMetrics } from "../../src/metrics.js";
 import { nodeIo, type SessionIo } from "../../src/session/io.js";
 import { SessionManager } from "../../src/session/manager.js";
 import type { Row } from "../../src/session/row.js";
@@ -85,7 +86,7 @@ export class AgentFixture {
     const context = createContextBuilder({ folder: options.folder, ...window, templates: new Map() });
     const providers = { resolve: () => ({ provider: options.provider, model: "m", label: "m" }) };
     const turnTools = options.tools ?? (() => []);
-    const turn = { bus, providers, context, tools: turnTools, settings, faults, logger, nowMs: Date.now };
+    const turn = { bus, providers, context, tools: turnTools, settings, faults, logger, metrics: noMetrics, nowMs: Date.now };
     const retryDelaysMs = options.retryDelaysMs ?? [1, 1];
     const loop = new AgentLoop({ bus, lock, sessions, turn, retryDelaysMs, logger });
     const ingress = new Ingress({ bus, debounceMs: options.debounceMs ?? 0, describe: async (which) => `<${which}>` });

@@ -12,6 +12,7 @@ import {
 } from "../../src/bus/messages.js";
 import { timingOf } from "../../src/config/timing.js";
 import { noFaults } from "../../src/faults.js";
+import { noMetrics } from "../../src/metrics.js";
 import { connectRedisStack, type RedisStack, type RedisStackOptions } from "../../src/redis/stack.js";
 import { SessionLock } from "../../src/session/lock.js";
 
@@ -48,11 +49,12 @@ export async function createBusFixture(
     onUnreachable: null,
     faults: noFaults,
     logger: silent,
+    metrics: noMetrics,
     ...overrides,
   };
   const stack = await connectRedisStack({ ...options, prefix }, AbortSignal.timeout(10_000));
   const { intake, holding, ready, leases } = stack;
-  const bus = new Bus({ intake, holding, ready, isUnified: false, faults: options.faults, logger: options.logger });
+  const bus = new Bus({ intake, holding, ready, isUnified: false, faults: options.faults, logger: options.logger, metrics: options.metrics });
   const lock = new SessionLock({
     leases,
     timing: timingOf(options.leaseMs),
@@ -60,6 +62,7 @@ export async function createBusFixture(
     schedule: (ready) => bus.schedule(ready),
     faults: options.faults,
     logger: options.logger,
+    metrics: options.metrics,
   });
   return {
     stack,

@@ -15,6 +15,7 @@ import type { Consumer, Upkeep } from "../../src/bus/ports.js";
 import { UpkeepLoop } from "../../src/bus/upkeep-loop.js";
 import { timingOf } from "../../src/config/timing.js";
 import { noFaults } from "../../src/faults.js";
+import { noMetrics } from "../../src/metrics.js";
 import { nodeIo } from "../../src/session/io.js";
 import { SessionManager } from "../../src/session/manager.js";
 import type { Row } from "../../src/session/row.js";
@@ -164,6 +165,7 @@ function loopOf({ bus, lock }: BusFixture, given: LineOptions, sessions: Session
     settings: { maxIterations: 20, maxOutputTokens: 1000, toolResultMaxChars: 1000, queueMode },
     faults: noFaults,
     logger: silent,
+    metrics: noMetrics,
     nowMs: Date.now,
   };
   return new AgentLoop({ bus, lock, sessions, turn, retryDelaysMs: [10, 10], logger: silent });
