@@ -70,6 +70,7 @@ async function openLine(home, redis, { fsync, prefix }) {
 async function openBare(redis, prefix) {
   const { connectRedisStack } = await import("../dist/redis/stack.js");
   const { Bus } = await import("../dist/bus/bus.js");
+  const { noMetrics: metrics } = await import("../dist/metrics.js");
   const faults = () => {};
   const logger = createLogger({ level: "error", secrets: [] });
   const stack = await connectRedisStack(
@@ -89,11 +90,12 @@ async function openBare(redis, prefix) {
       onUnreachable: null,
       faults,
       logger,
+      metrics,
     },
     AbortSignal.timeout(10_000),
   );
   const { intake, holding, ready, leases } = stack;
-  const bus = new Bus({ intake, holding, ready, isUnified: false, faults, logger });
+  const bus = new Bus({ intake, holding, ready, isUnified: false, faults, logger, metrics });
   const consumer = await ready.consume(CONCURRENCY, async (key, wake) => {
     const taken = await leases.open(key, wake);
     if (!taken.ok) return;

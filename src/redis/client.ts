@@ -78,7 +78,6 @@ export class RedisClient {
   #knownLife: string | null = null;
   #isOpen = false;
   #isAway = false;
-  #wasOpen = false;
   #lastAliveMs = performance.now();
   #newLife: (() => Promise<void>) | null = null;
 
@@ -87,6 +86,7 @@ export class RedisClient {
     this.#commands = create(deps, { lazyConnect: true, ...hasteOf(deps) });
     this.#commands.on("ready", () => void this.#welcome());
     this.#commands.on("close", () => {
+      if (this.#isOpen) deps.metrics.count("redis_reconnects_total", {});
       this.#isOpen = false;
     });
     this.#commands.on("error", (error: Error) => {
@@ -162,9 +162,7 @@ export class RedisClient {
 
   #open(facts: ServerFacts): void {
     if (this.#isAway) this.#deps.logger.info({ redis: this.label }, "Redis is reached again");
-    if (this.#wasOpen) this.#deps.metrics.count("redis_reconnects_total", {});
     this.#isAway = false;
-    this.#wasOpen = true;
     this.#events.emit("open", facts);
   }
 

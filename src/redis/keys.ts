@@ -53,6 +53,12 @@ export const KEY_NAMES = {
   chat: "cm:",
   /** string + account + `:` + chat: the identity a chat belongs to. 400 days after its last use. */
   chatOwner: "co:",
+  /** string + digest of a one-time token: `<boot number> <client id>`. 300 s, or until it is used. */
+  token: "tk:",
+  /** zset digest → until (ms): one-time tokens that may be alive, counted. 300 s after the last was issued. */
+  tokens: "tks",
+  /** string + call: the client id that a call got for a token. 1 minute. */
+  tokenCall: "tk-call:",
   /** channel + account + `:` + chat: events as they are appended. */
   eventFeed: "ev:",
   /** channel + address: events that may be lost. */

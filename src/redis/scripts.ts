@@ -34,6 +34,8 @@ const NAMES = [
   "rewake",
   "settle",
   "stop",
+  "token-issue",
+  "token-redeem",
   "unpark",
   "yield",
 ] as const;

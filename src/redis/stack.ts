@@ -22,6 +22,7 @@ import { MemoryPressure } from "./pressure.js";
 import { createOwner, hostId } from "./processes.js";
 import { BullReadyQueue } from "./ready-queue.js";
 import { Scripts } from "./scripts.js";
+import { RedisTokens, TOKEN_LIMITS } from "./tokens.js";
 import { RedisUpkeep } from "./upkeep.js";
 
 export interface RedisStackOptions {
@@ -104,6 +105,7 @@ function buildStack({ client, keys, ready }: Connected, options: RedisStackOptio
     chatEvents: new RedisChatEvents({ client, scripts, feed, keys, deadlineMs }),
     signals: new RedisLive(live),
     results: new RedisResults(live),
+    tokens: new RedisTokens({ scripts, limits: TOKEN_LIMITS }),
     close: async () => {
       await ready.close();
       outbox.close();

@@ -1,8 +1,10 @@
 /** Dead letters in Redis: kept with what is needed to send them again, decided about once, whatever is repeated. */
+
 import { randomUUID } from "node:crypto";
 import type { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
 import type { DeadLetter } from "../../src/bus/delivery-ports.js";
+import { noMetrics } from "../../src/metrics.js";
 import { createKeys, type Keys } from "../../src/redis/keys.js";
 import { outbound, outboxRoute } from "../fakes/outbound.js";
 import { type BusFixture, createBusFixture } from "../support/bus-fixture.js";
@@ -82,7 +84,7 @@ it("carries a decision out once, however often its call is repeated", async () =
   const { client } = bus.stack;
   const { Scripts } = await import("../../src/redis/scripts.js");
   const defaults = { owner: "o", leaseMs: 0, maxTries: 0, giveUpNotice: "", maxTurns: 0 };
-  const scripts = new Scripts({ client, keys, defaults, deadlineMs: 1000 });
+  const scripts = new Scripts({ client, keys, defaults, deadlineMs: 1000, metrics: noMetrics });
   const call = { id: "a", call: "one call", again: true };
   expect(await scripts.run("dead-letter", call)).toEqual(["ok"]);
   expect(await scripts.run("dead-letter", call)).toEqual(["ok"]);

@@ -1,5 +1,6 @@
 /** Two hosts and one workspace on a file system whose appends are not atomic between them. */
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { noMetrics } from "../../src/metrics.js";
 import { RedisClient } from "../../src/redis/client.js";
 import { HostLease } from "../../src/redis/host-lease.js";
 import { createKeys } from "../../src/redis/keys.js";
@@ -14,7 +15,14 @@ let client: RedisClient;
 beforeAll(async () => {
   redis = await TestRedis.start();
   const { address } = redis;
-  client = new RedisClient({ address, name: "t", commandTimeoutMs: 5000, onUnreachable: null, logger: silent });
+  client = new RedisClient({
+    address,
+    name: "t",
+    commandTimeoutMs: 5000,
+    onUnreachable: null,
+    logger: silent,
+    metrics: noMetrics,
+  });
   await client.connect(AbortSignal.timeout(10_000));
 });
 afterAll(async () => {
@@ -24,7 +32,13 @@ afterAll(async () => {
 
 function host(name: string, prefix: string): HostLease {
   const defaults = { owner: `${name}/1/1/x`, leaseMs: LEASE_MS, maxTries: 3, giveUpNotice: "", maxTurns: 0 };
-  const scripts = new Scripts({ client, keys: createKeys(prefix, "w"), defaults, deadlineMs: 1000 });
+  const scripts = new Scripts({
+    client,
+    keys: createKeys(prefix, "w"),
+    defaults,
+    deadlineMs: 1000,
+    metrics: noMetrics,
+  });
   return new HostLease({ scripts, leaseMs: LEASE_MS, host: name, logger: silent });
 }
 

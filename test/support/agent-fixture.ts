@@ -86,10 +86,26 @@ export class AgentFixture {
     const context = createContextBuilder({ folder: options.folder, ...window, templates: new Map() });
     const providers = { resolve: () => ({ provider: options.provider, model: "m", label: "m" }) };
     const turnTools = options.tools ?? (() => []);
-    const turn = { bus, providers, context, tools: turnTools, settings, faults, logger, metrics: noMetrics, nowMs: Date.now };
+    const turn = {
+      bus,
+      providers,
+      context,
+      tools: turnTools,
+      settings,
+      faults,
+      logger,
+      metrics: noMetrics,
+      nowMs: Date.now,
+    };
     const retryDelaysMs = options.retryDelaysMs ?? [1, 1];
     const loop = new AgentLoop({ bus, lock, sessions, turn, retryDelaysMs, logger });
-    const ingress = new Ingress({ bus, debounceMs: options.debounceMs ?? 0, describe: async (which) => `<${which}>` });
+    const watched = { logger, metrics: noMetrics };
+    const ingress = new Ingress({
+      bus,
+      debounceMs: options.debounceMs ?? 0,
+      describe: async (which) => `<${which}>`,
+      ...watched,
+    });
     const agent = new AgentFixture(fixture, sessions, loop, ingress, hooks, log);
     await lock.start();
     agent.#unhint = await stack.signals.onHint((key) => void loop.onHint(key));

@@ -127,7 +127,9 @@ function partsOf(made: BusFixture, given: LineOptions, folder: string): Parts {
   const sessions = managerOf(folder, given.onOpen ?? (async () => {}));
   const loop = loopOf(made, given, sessions);
   const { bus, stack } = made;
-  const ingress = new Ingress({ bus, debounceMs: given.debounceMs ?? 0, describe: async () => "described" });
+  const watched = { logger: silent, metrics: noMetrics };
+  const debounceMs = given.debounceMs ?? 0;
+  const ingress = new Ingress({ bus, debounceMs, describe: async () => "described", ...watched });
   const { results, signals } = stack;
   const looks = { count: 0 };
   const upkeep: Upkeep = {
