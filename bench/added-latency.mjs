@@ -10,7 +10,7 @@ const SESSIONS = 50;
 const TURNS = 20;
 
 async function converse(port, index, turns, onTurn) {
-  const socket = new WebSocket(`ws://127.0.0.1:${port}/?client_id=bench`);
+  const socket = new WebSocket(`ws://127.0.0.1:${port}/?client_id=bench-${index}`);
   await once(socket, "open");
   const waiting = new Map();
   socket.on("message", (data) => {

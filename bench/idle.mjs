@@ -7,8 +7,8 @@ const CLIENTS = 5000;
 /** Longer than the 20 s between two pings. */
 const PING_WAIT_MS = 25_000;
 
-async function connect(port, onPing) {
-  const socket = new WebSocket(`ws://127.0.0.1:${port}/?client_id=bench`);
+async function connect(port, name, onPing) {
+  const socket = new WebSocket(`ws://127.0.0.1:${port}/?client_id=${name}`);
   socket.on("ping", onPing);
   await once(socket, "open");
   return socket;
@@ -22,7 +22,7 @@ export async function idle() {
   let pings = 0;
   const sockets = [];
   for (let i = 0; i < CLIENTS; i += 100) {
-    const batch = Array.from({ length: 100 }, () => connect(gateway.port, () => (pings += 1)));
+    const batch = Array.from({ length: 100 }, (_, j) => connect(gateway.port, `bench-${i + j}`, () => (pings += 1)));
     sockets.push(...(await Promise.all(batch)));
   }
   await new Promise((resolve) => setTimeout(resolve, PING_WAIT_MS));

@@ -62,8 +62,8 @@ export async function openGateway(home, config, args = []) {
     pid: child.pid,
     readyMs: performance.now() - startedMs,
     close: async () => {
-      const ended = once(child, "exit");
       child.removeAllListeners("exit");
+      const ended = once(child, "exit");
       child.kill("SIGTERM");
       await ended;
     },
@@ -80,6 +80,7 @@ export async function openModel({ chunks, gapMs }) {
     let body = "";
     for await (const piece of request) body += piece;
     const arrivedMs = performance.now();
+    if (request.method !== "POST" || body === "") return response.writeHead(404).end();
     const text = JSON.parse(body).messages.findLast((row) => row.role === "user").content;
     const times = { arrivedMs, lastByteMs: 0 };
     seen.set(text, times);

@@ -8,6 +8,7 @@ import { createContextBuilder } from "./agent/context.js";
 import { Ingress } from "./agent/ingress.js";
 import { AgentLoop } from "./agent/loop.js";
 import { FileReads } from "./agent/tools/files.js";
+import { withToolMetrics } from "./agent/tools/measured.js";
 import type { PathGuard } from "./agent/tools/ports.js";
 import { createWorkspaceTools } from "./agent/tools/workspace-tools.js";
 import type { LoadedConfig } from "./config/load.js";
@@ -16,6 +17,7 @@ import type { BusParts } from "./gateway-bus.js";
 import { assembleModels, labelOf } from "./gateway-models.js";
 import { packageVersion } from "./gateway-version.js";
 import type { Logger } from "./logger.js";
+import type { Metrics } from "./metrics.js";
 import { nodeIo } from "./session/io.js";
 import { SessionManager } from "./session/manager.js";
 import { resolveInside } from "./workspace/scope.js";
@@ -38,6 +40,7 @@ export interface AgentAssembly {
   loaded: LoadedConfig;
   logger: Logger;
   faults: FaultHook;
+  metrics: Metrics;
   workspace: Workspace;
   parts: BusParts;
 }
@@ -54,11 +57,18 @@ function guardOf({ root, sessions, internal }: Workspace, isRestricted: boolean)
   };
 }
 
-export async function assembleAgent({ loaded, logger, faults, workspace, parts }: AgentAssembly): Promise<AgentParts> {
+export async function assembleAgent({
+  loaded,
+  logger,
+  faults,
+  metrics,
+  workspace,
+  parts,
+}: AgentAssembly): Promise<AgentParts> {
   const { config } = loaded;
   const { agent } = config;
   const { bus, lock, stack } = parts;
-  const providers = assembleModels(config, logger);
+  const providers = assembleModels(config, logger, metrics);
   const fileTools = { io: nodeIo, faults, logger, clock: Date.now };
   const sessions = new SessionManager({
     folder: workspace.sessions,
@@ -75,7 +85,8 @@ export async function assembleAgent({ loaded, logger, faults, workspace, parts }
     templates: new Map<string, string>(templates),
   });
   const guard = guardOf(workspace, config.tools.restrictToWorkspace);
-  const tools = () => createWorkspaceTools({ guard, reads: new FileReads() });
+  const tools = () =>
+    createWorkspaceTools({ guard, reads: new FileReads() }).map((tool) => withToolMetrics(tool, metrics));
   const turn = {
     bus,
     providers,
@@ -84,6 +95,7 @@ export async function assembleAgent({ loaded, logger, faults, workspace, parts }
     settings: agent,
     faults,
     logger,
+    metrics,
     nowMs: Date.now,
   };
   const loop = new AgentLoop({ bus, lock, sessions, turn, retryDelaysMs: RETRY_DELAYS_MS, logger });
@@ -94,6 +106,6 @@ export async function assembleAgent({ loaded, logger, faults, workspace, parts }
     upkeep: stack.upkeep,
     uptimeMs: () => process.uptime() * 1000,
   });
-  const ingress = new Ingress({ bus, debounceMs: agent.debounceMs, describe });
+  const ingress = new Ingress({ bus, debounceMs: agent.debounceMs, describe, logger, metrics });
   return { sessions, loop, ingress, modelLabel: labelOf(providers) };
 }

@@ -7,6 +7,7 @@ import { Bus } from "./bus/bus.js";
 import { timingOf } from "./config/timing.js";
 import type { FaultHook } from "./faults.js";
 import type { GatewayOptions } from "./gateway-options.js";
+import type { Metrics } from "./metrics.js";
 import type { RedisAddress } from "./redis/client.js";
 import { ensureEmbeddedRedis, leaveEmbeddedRedis } from "./redis/embedded.js";
 import { clientName } from "./redis/embedded-probe.js";
@@ -65,9 +66,9 @@ export async function findServer({ loaded, logger, signal }: Omit<GatewayOptions
 
 /** Connects and builds the bus. Throws `REDIS_MISSING`, `REDIS_TOO_OLD`, or the signal's reason. */
 export async function assembleBus(
-  options: GatewayOptions & { workspaceId: string; faults: FaultHook },
+  options: GatewayOptions & { workspaceId: string; faults: FaultHook; metrics: Metrics },
 ): Promise<BusParts> {
-  const { loaded, role, logger, faults, workspaceId, signal } = options;
+  const { loaded, role, logger, faults, metrics, workspaceId, signal } = options;
   const { config } = loaded;
   const { leaseMs, maxTurns } = config.gateway;
   const timing = timingOf(leaseMs);
@@ -90,6 +91,7 @@ export async function assembleBus(
       onUnreachable,
       faults,
       logger,
+      metrics,
     },
     signal,
   ).catch(async (error: unknown) => {
@@ -97,7 +99,7 @@ export async function assembleBus(
     throw error;
   });
   const { intake, holding, ready, leases } = stack;
-  const bus = new Bus({ intake, holding, ready, isUnified: config.agent.unifiedSession, faults, logger });
+  const bus = new Bus({ intake, holding, ready, isUnified: config.agent.unifiedSession, faults, logger, metrics });
   const lock = new SessionLock({
     leases,
     timing,
@@ -105,6 +107,7 @@ export async function assembleBus(
     schedule: (wakes) => bus.schedule(wakes),
     faults,
     logger,
+    metrics,
   });
   return {
     stack,

@@ -1,7 +1,7 @@
 /**
  * The numbers of this process, kept by prom-client in a registry of their own, and their text. It measures nothing of the
- * gateway itself: rooms report through `Metrics`. Invariant: asking for the text never fails and never waits for long,
- * whatever is away: what cannot be known at the moment is left out.
+ * gateway itself: rooms report through `Metrics`. Invariant: asking for the text never fails, whatever
+ * is away: what cannot be known at the moment keeps its last value, and `redis_up` says so.
  */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import type { Logger } from "./logger.js";
@@ -31,10 +31,10 @@ interface Instruments {
 
 function instrumentsIn(registry: Registry): Instruments {
   const made: Instruments = { counter: new Map(), duration: new Map(), gauge: new Map() };
-  for (const [key, { type, help, labels }] of Object.entries(METRICS)) {
+  for (const [key, { type: kind, help, labels }] of Object.entries(METRICS)) {
     const name = key as MetricName;
     const options = { name: PREFIX + name, help, labelNames: [...labels], registers: [registry] };
-    switch (type) {
+    switch (kind) {
       case "counter":
         made.counter.set(name, new Counter(options));
         break;
@@ -45,7 +45,7 @@ function instrumentsIn(registry: Registry): Instruments {
         made.gauge.set(name, new Gauge(options));
         break;
       default:
-        type satisfies never;
+        kind satisfies never;
     }
   }
   return made;

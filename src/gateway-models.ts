@@ -4,12 +4,14 @@
  */
 import { sleepMs } from "./agent/providers/abort.js";
 import { withFallbacks } from "./agent/providers/fallback.js";
+import { withModelMetrics } from "./agent/providers/measured.js";
 import { findOllamaModel } from "./agent/providers/ollama.js";
 import { createProviders, type Providers } from "./agent/providers/registry.js";
 import { STANDARD_DELAYS_MS } from "./agent/providers/retry.js";
 import type { LoadedConfig } from "./config/load.js";
 import type { GatewayOptions } from "./gateway-options.js";
 import type { Logger } from "./logger.js";
+import type { Metrics } from "./metrics.js";
 
 type Config = LoadedConfig["config"];
 
@@ -49,8 +51,8 @@ export async function settleModel({
 }
 
 /** The models of a configuration, each with its retries and with the fallbacks behind it. */
-export function assembleModels({ agent, providers }: Config, logger: Logger): Providers {
-  return withFallbacks(createProviders({ ...agent, providers }), {
+export function assembleModels({ agent, providers }: Config, logger: Logger, metrics: Metrics): Providers {
+  return withFallbacks(withModelMetrics(createProviders({ ...agent, providers }), metrics), {
     names: agent.fallbackModels,
     retries: { delaysMs: STANDARD_DELAYS_MS, logger, sleep: sleepMs },
     logger,

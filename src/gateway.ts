@@ -11,17 +11,23 @@ import { UpkeepLoop } from "./bus/upkeep-loop.js";
 import { createSystemClock } from "./channels/clock.js";
 import { ChannelManager } from "./channels/manager.js";
 import { createChannels, type UpgradeHandler } from "./channels/registry.js";
+import { isOutboxChannel } from "./channels/supervisor.js";
 import { timingOf } from "./config/timing.js";
 import { createFaultHook, type FaultHook, noFaults } from "./faults.js";
 import { assembleAgent } from "./gateway-agent.js";
 import { assembleBus, type BusParts } from "./gateway-bus.js";
+import { watchEventLoop } from "./gateway-lag.js";
+import { createMetricsBook, type MetricsBook } from "./gateway-metrics.js";
 import { modelLabelOf, settleModel } from "./gateway-models.js";
 import type { GatewayOptions } from "./gateway-options.js";
 import { type Readiness, readinessOf } from "./gateway-readiness.js";
+import { samplerOf } from "./gateway-sample.js";
 import { Stopping } from "./gateway-stopping.js";
 import { packageVersion } from "./gateway-version.js";
+import { issuerOf, MAX_TOKEN_REQUESTS_PER_MINUTE } from "./http/auth.js";
 import { assertBindAllowed } from "./http/bind.js";
 import { createHttpServer, type HttpServer } from "./http/server.js";
+import { type Metrics, noMetrics } from "./metrics.js";
 import { liveAddressOf } from "./redis/envelope.js";
 import type { SessionManager } from "./session/manager.js";
 import { openWorkspace, type Workspace } from "./workspace/workspace.js";
@@ -42,6 +48,8 @@ export interface Gateway {
 interface Running extends Readiness {
   channels: ChannelManager | null;
   upgrade: UpgradeHandler | null;
+  /** Accounts whose outbox this process serves. */
+  accounts: readonly string[];
 }
 
 /** Starts a gateway. Throws what must be told to the operator; nothing is left running then. */
@@ -60,7 +68,7 @@ async function start(given: GatewayOptions, stopping: Stopping): Promise<Gateway
   const { loaded, role, logger } = options;
   const { config, fault } = loaded;
   const faults = fault === null ? noFaults : createFaultHook(fault);
-  const running: Running = { stack: null, upkeep: null, worker: null, channels: null, upgrade: null };
+  const running: Running = { stack: null, upkeep: null, worker: null, channels: null, upgrade: null, accounts: [] };
   for (const warning of loaded.warnings) logger.warn(warning);
 
   // 1. What may be wrong from the start.
@@ -68,10 +76,13 @@ async function start(given: GatewayOptions, stopping: Stopping): Promise<Gateway
   const workspace = await openWorkspace(config.workspace);
 
   // 2. The port, so that health can be asked while Redis is waited for.
-  const http = role === "direct" ? null : await startHttp(options, running, stopping);
+  const book = role === "direct" ? null : createMetricsBook(logger);
+  const metrics = book?.metrics ?? noMetrics;
+  const http = book === null ? null : await startHttp({ options, running, stopping, book });
+  stopping.push("lag", watchEventLoop({ limitMs: config.gateway.leaseMs, logger, metrics }));
 
   // 3. Redis and the bus.
-  const parts = await assembleBus({ ...options, workspaceId: workspace.id, faults });
+  const parts = await assembleBus({ ...options, workspaceId: workspace.id, faults, metrics });
   running.stack = parts.stack;
   stopping.push("redis", () => parts.close());
   await parts.lock.start();
@@ -83,7 +94,7 @@ async function start(given: GatewayOptions, stopping: Stopping): Promise<Gateway
   }
 
   // 4. Sessions and the agent.
-  const agent = await assembleAgent({ loaded, logger, faults, workspace, parts });
+  const agent = await assembleAgent({ loaded, logger, faults, metrics, workspace, parts });
   stopping.push("sessions", () => agent.sessions.flushAll());
   const { bus, stack } = parts;
   const unhint = await stack.signals.onHint((key) => void agent.loop.onHint(key));
@@ -107,7 +118,7 @@ async function start(given: GatewayOptions, stopping: Stopping): Promise<Gateway
   // 6. Work, then the doors.
   if (role === "all" || role === "worker") await startWorker({ options, parts, loop: agent.loop, running, stopping });
   if (role === "all" || role === "channels")
-    await startChannels({ options, parts, ingress: agent.ingress, faults, running, stopping });
+    await startChannels({ options, parts, ingress: agent.ingress, faults, metrics, running, stopping });
   logger.info(
     { role, port: http?.port, redis: stack.client.label, workspace: workspace.root, model: agent.modelLabel },
     "ready",
@@ -127,12 +138,16 @@ async function start(given: GatewayOptions, stopping: Stopping): Promise<Gateway
   return { port: http?.port ?? null, workspace, bus, direct, sessions: agent.sessions, stop: () => stopping.run() };
 }
 
-async function startHttp(
-  { loaded, role, logger }: GatewayOptions,
-  running: Running,
-  stopping: Stopping,
-): Promise<{ port: number }> {
-  const { host, port } = loaded.config.gateway;
+async function startHttp(work: {
+  options: GatewayOptions;
+  running: Running;
+  stopping: Stopping;
+  book: MetricsBook;
+}): Promise<{ port: number }> {
+  const { options, running, stopping, book } = work;
+  const { loaded, role, logger } = options;
+  const { host, port, token } = loaded.config.gateway;
+  const sample = samplerOf(() => running);
   const version = await packageVersion();
   const model = modelLabelOf(loaded.config);
   const client = {
@@ -142,6 +157,7 @@ async function startHttp(
       else running.upgrade(request, socket, head);
     }) satisfies UpgradeHandler,
     page: { version, model, isDemo: model === "demo" },
+    auth: { token, issue: issuerOf(() => running.stack), maxPerMinute: MAX_TOKEN_REQUESTS_PER_MINUTE },
   };
   const server: HttpServer = await createHttpServer({
     host,
@@ -150,6 +166,7 @@ async function startHttp(
     version,
     logger,
     readiness: () => readinessOf(running, role, timingOf(loaded.config.gateway.leaseMs).stuckAfterMs),
+    metrics: { contentType: book.contentType, text: () => book.text(sample), token },
     client: role === "worker" ? null : client,
   });
   stopping.push("http", () => server.close(2000));
@@ -181,15 +198,18 @@ async function startChannels(work: {
   parts: BusParts;
   ingress: Ingress;
   faults: FaultHook;
+  metrics: Metrics;
   running: Running;
   stopping: Stopping;
 }): Promise<void> {
-  const { options, parts, ingress, faults, running, stopping } = work;
+  const { options, parts, ingress, faults, metrics, running, stopping } = work;
   const { config } = options.loaded;
   const { channels, upgrade } = createChannels({
     config: config.channels,
     chatEvents: parts.stack.chatEvents,
+    tokens: parts.stack.tokens,
     token: config.gateway.token,
+    metrics,
   });
   const { leaseMs, drainMs } = config.gateway;
   const manager = new ChannelManager({
@@ -198,11 +218,13 @@ async function startChannels(work: {
     accept: (message) => ingress.accept(message),
     logger: options.logger,
     faults,
+    metrics,
     clock: createSystemClock(),
     settings: { leaseMs, drainMs: Math.min(drainMs, 10_000), sendTimeoutMs: 60_000, watchMs: 1000 },
   });
   await manager.start();
   running.channels = manager;
   running.upgrade = upgrade;
+  running.accounts = channels.filter(isOutboxChannel).map(({ account }) => account);
   stopping.push("channels", () => manager.stop());
 }

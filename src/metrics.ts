@@ -47,14 +47,22 @@ export const METRICS = {
     help: "Writes refused because another process holds the session or the account (LEASE_LOST).",
     labels: ["operation"],
   },
-  reaped_sessions_total: { type: "counter", help: "Sessions taken from a holder that ended or fell silent.", labels: [] },
+  reaped_sessions_total: {
+    type: "counter",
+    help: "Sessions taken from a holder that ended or fell silent.",
+    labels: [],
+  },
   swept_sessions_total: { type: "counter", help: "Sessions whose lost wake-up was found and made anew.", labels: [] },
   replayed_entries_total: {
     type: "counter",
     help: "Acknowledged entries repeated after Redis was restarted.",
     labels: [],
   },
-  redis_reconnects_total: { type: "counter", help: "Times that Redis was reached again.", labels: [] },
+  redis_reconnects_total: {
+    type: "counter",
+    help: "Times that the connection to Redis was lost and had to be made anew.",
+    labels: [],
+  },
   event_loop_stalls_total: {
     type: "counter",
     help: "Times that the event loop stood still for longer than a lease lasts.",
@@ -63,7 +71,11 @@ export const METRICS = {
   redis_up: { type: "gauge", help: "1 while Redis answers.", labels: [] },
   redis_memory_used_bytes: { type: "gauge", help: "Memory in use, as Redis says.", labels: [] },
   redis_memory_limit_bytes: { type: "gauge", help: "maxmemory of Redis; 0 for none.", labels: [] },
-  redis_memory_pressure: { type: "gauge", help: "1 while new messages are refused because Redis is nearly full.", labels: [] },
+  redis_memory_pressure: {
+    type: "gauge",
+    help: "1 while new messages are refused because Redis is nearly full.",
+    labels: [],
+  },
   sessions: {
     type: "gauge",
     help: "Sessions over all processes: scheduled, running, parked, waiting_for_slot.",

@@ -10,6 +10,7 @@ import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { loadConfig } from "../src/config/load.js";
 import { assembleModels, modelLabelOf, settleModel } from "../src/gateway-models.js";
+import { noMetrics } from "../src/metrics.js";
 import { quietLogger } from "./agent/run-helpers.js";
 
 let folder: string;
@@ -94,6 +95,6 @@ describe("auto", () => {
 test("a fallback whose provider is not configured is a warning at assembly, and the model stands", async () => {
   const { settled } = await settle({}, { agent: { model: "demo", fallbackModels: ["nobody/x"] } });
   const lines: string[] = [];
-  expect(assembleModels(settled.config, quietLogger(lines)).resolve().label).toBe("demo");
+  expect(assembleModels(settled.config, quietLogger(lines), noMetrics).resolve().label).toBe("demo");
   expect(lines.filter((line) => line.includes("nobody/x"))).toHaveLength(1);
 });

@@ -4,8 +4,12 @@
  * happened is durable, and repeating a message does nothing twice.
  */
 import type { Bus } from "../bus/bus.js";
+import { inboundIds } from "../bus/log-ids.js";
 import { type InboundMessage, inboundKeyOf, routeKeyOf, type SessionKey, turnIdOf } from "../bus/messages.js";
 import type { CommandName } from "../commands.js";
+import { NanogateError } from "../errors.js";
+import type { Logger } from "../logger.js";
+import { type End, type Metrics, timed } from "../metrics.js";
 import { commandMistake, readCommand } from "./commands/parse.js";
 import { outgoingOf } from "./outgoing.js";
 
@@ -15,6 +19,8 @@ export interface IngressDeps {
   debounceMs: number;
   /** The text of `/help` and `/status`. */
   describe: (command: "help" | "status", key: SessionKey) => Promise<string>;
+  logger: Logger;
+  metrics: Metrics;
 }
 
 /** What became of a message. `text` is the answer of a command that was carried out at once. */
@@ -28,6 +34,13 @@ function isBlank({ role, content, media, replyTo }: InboundMessage): boolean {
   return role === "user" && content.trim() === "" && media.length === 0 && replyTo === undefined;
 }
 
+const TAKEN: ReadonlySet<string> = new Set(["stored", "duplicate", "command"] satisfies Taken["status"][]);
+
+function outcomeOf(end: End<Taken>): string {
+  if (end.ok) return end.value.status;
+  return end.error instanceof NanogateError ? end.error.code : "error";
+}
+
 export class Ingress {
   readonly #deps: IngressDeps;
 
@@ -37,6 +50,22 @@ export class Ingress {
 
   /** Takes a message in. Throws `BUS_OVERLOADED` or `BUS_UNAVAILABLE`, and then it must not be acknowledged. */
   async accept(message: InboundMessage): Promise<Taken> {
+    const { logger, metrics } = this.#deps;
+    const { channel } = message;
+    const ids = { channel, ...inboundIds(message) };
+    const taken = await timed(() => this.#take(message), {
+      onEnd: (outcome, ms) => {
+        metrics.observe("intake_seconds", { channel, outcome }, ms);
+        if (!TAKEN.has(outcome)) logger.warn({ ...ids, outcome }, "a message was not taken in");
+      },
+      outcomeOf,
+    });
+    const { sessionKey: session, turnId: turn, status } = taken;
+    logger.info({ ...ids, session, turn, status }, "a message was taken in");
+    return taken;
+  }
+
+  async #take(message: InboundMessage): Promise<Taken> {
     const parsed = readCommand(message);
     switch (parsed.kind) {
       case "text":

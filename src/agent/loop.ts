@@ -4,7 +4,8 @@
  * lease is lost, untouched.
  */
 import type { Bus } from "../bus/bus.js";
-import type { SessionKey } from "../bus/messages.js";
+import { bindTurn } from "../bus/log-ids.js";
+import { type SessionKey, turnIdOf } from "../bus/messages.js";
 import { hasCode } from "../errors.js";
 import type { Logger } from "../logger.js";
 import type { Held, SessionLock } from "../session/lock.js";
@@ -39,7 +40,20 @@ const STAYS: RunOptions = { leaves: () => false };
 /** A turn that runs here, and the way to end it. */
 interface Running {
   turn: TurnContext;
-  stop: AbortController;
+  end: AbortController;
+}
+
+/** Tries of the message at hand, and a logger whose lines carry its ids. */
+interface Tries {
+  sofar: number;
+  logger: Logger;
+}
+
+interface TurnParts {
+  session: OpenSession;
+  output: TurnOutput;
+  waiting: Waiting;
+  tries: Tries;
 }
 
 export class AgentLoop {
@@ -72,10 +86,10 @@ export class AgentLoop {
 
   /** Someone stopped a session or wrote to it: if it runs here and a stop covers its turn, abort it. */
   async onHint(key: SessionKey): Promise<void> {
-    for (const { turn, stop } of this.#running) {
+    for (const { turn, end } of this.#running) {
       if (turn.lease.key !== key) continue;
       try {
-        if (await isStoppedNow(turn)) stop.abort(new TurnAborted("stopped"));
+        if (await isStoppedNow(turn)) end.abort(new TurnAborted("stopped"));
       } catch (error) {
         // The next safe point asks again.
         this.#deps.logger.debug({ err: error, session: key }, "a hint could not be followed up");
@@ -91,6 +105,7 @@ export class AgentLoop {
   /** Ends running turns where they are; others take them up from what is stored. */
   drain(): void {
     this.#drain.abort(new TurnAborted("drained"));
+    for (const { end } of this.#running) end.abort(this.#drain.signal.reason);
   }
 
   async #work(held: Held, options: RunOptions): Promise<void> {
@@ -98,14 +113,16 @@ export class AgentLoop {
     if (claim.next === null) return;
     let session: OpenSession | null = null;
     // Tries belong to the message that waited first; the ones after it begin with none.
-    const tries = { sofar: claim.attempts };
+    const { message } = claim.next;
+    const ids = { session: lease.key, turn: turnIdOf(message.key), message };
+    const tries = { sofar: claim.attempts, logger: bindTurn(this.#deps.logger, ids) };
     try {
       const guard = createRewriteGuard(this.#deps.bus, lease);
       session = await this.#deps.sessions.open(lease, claim.file, guard);
       const output = new TurnOutput({ bus: this.#deps.bus, lease, logger: this.#deps.logger }, claim.openStream);
       await this.#turns({ held, session, output, first: claim.next, options, tries });
     } catch (error) {
-      await this.#yieldAfter(error, { held, session, attempts: tries.sofar });
+      await this.#yieldAfter(error, { held, session, tries });
     } finally {
       await session?.close();
     }
@@ -117,12 +134,12 @@ export class AgentLoop {
     output: TurnOutput;
     first: Waiting;
     options: RunOptions;
-    tries: { sofar: number };
+    tries: Tries;
   }): Promise<void> {
     const { held, session, output, options, tries } = work;
     let waiting: Waiting | null = work.first;
     for (let count = 1; waiting !== null; count += 1) {
-      const end = await this.#turn(held.lease, { session, output, waiting });
+      const end = await this.#turn(held.lease, { session, output, waiting, tries });
       if (end.kind !== "next") return held.left();
       waiting = end.waiting;
       tries.sofar = 0;
@@ -131,12 +148,15 @@ export class AgentLoop {
     }
   }
 
-  async #turn(lease: Lease, parts: { session: OpenSession; output: TurnOutput; waiting: Waiting }) {
-    const { session, output, waiting } = parts;
-    const stop = new AbortController();
-    const signal = AbortSignal.any([lease.signal, stop.signal, this.#drain.signal]);
+  async #turn(lease: Lease, parts: TurnParts) {
+    const { session, output, waiting, tries } = parts;
+    const end = new AbortController();
+    // Not joined with the process' own signal: Node keeps a trace of every signal that was joined with a lasting one.
+    if (this.#drain.signal.aborted) end.abort(this.#drain.signal.reason);
+    const signal = AbortSignal.any([lease.signal, end.signal]);
     const turn = createTurn(this.#deps.turn, { lease, session, output, ...waiting, signal });
-    const running = { turn, stop };
+    tries.logger = turn.logger;
+    const running = { turn, end };
     this.#running.add(running);
     try {
       return await runTurn(turn);
@@ -154,14 +174,15 @@ export class AgentLoop {
   /** The lease is given back so that the message is tried again; a lost one is left alone. */
   async #yieldAfter(
     error: unknown,
-    { held, session, attempts }: { held: Held; session: OpenSession | null; attempts: number },
+    { held, session, tries }: { held: Held; session: OpenSession | null; tries: Tries },
   ): Promise<void> {
     const { lease, claim } = held;
     if (lease.signal.aborted || hasCode(error, "LEASE_LOST")) throw error;
-    const { bus, logger, retryDelaysMs } = this.#deps;
+    const { bus, retryDelaysMs } = this.#deps;
+    const { sofar: attempts, logger } = tries;
     const isDrained = error instanceof TurnAborted && error.why === "drained";
     const delayMs = isDrained ? 0 : (retryDelaysMs[attempts] ?? 0);
-    if (!isDrained) logger.error({ err: error, session: lease.key, attempts: attempts + 1 }, "a turn failed");
+    if (!isDrained) logger.error({ err: error, attempts: attempts + 1 }, "a turn failed");
     const gaveUp = await bus.yield({
       key: lease.key,
       fence: lease.fence,
@@ -171,10 +192,6 @@ export class AgentLoop {
       reason: error instanceof Error ? `${error.name}: ${error.message}` : String(error),
     });
     held.left();
-    if (gaveUp)
-      logger.error(
-        { session: lease.key, message: claim.next?.message.key },
-        "a message was given up; see the dead letters",
-      );
+    if (gaveUp) logger.error("a message was given up; see the dead letters");
   }
 }

@@ -50,7 +50,7 @@ export interface Answer {
 
 /** The provider's events; each wait ends at once on abort, and the provider is let go whatever happens. */
 async function* eventsOf(deps: StepDeps): AsyncGenerator<ProviderEvent> {
-  const events = deps.provider.stream(deps.request, deps.signal)[Symbol.asyncIterator]();
+  const events = deps.provider.stream(deps.request, deps.signal, deps.logger)[Symbol.asyncIterator]();
   try {
     while (true) {
       const next = await raceAbort(events.next(), deps.signal);

@@ -101,6 +101,7 @@ async function* ask(
   const { provider, model, maxOutputTokens } = run.input;
   const note: ChatMessage[] = instruction === null ? [] : [{ role: "user", content: instruction }];
   const messages = [...run.messages, ...note];
+  const { logger } = run.input;
   const request = { model, messages, tools: run.registry.definitions(), toolChoice, maxOutputTokens };
   const { step, signal } = run;
   run.isShown = false;
@@ -108,7 +109,7 @@ async function* ask(
   const onShow = () => {
     run.isShown = true;
   };
-  const answer = yield* askStep({ provider, request, step, signal, logger: run.input.logger, onShow });
+  const answer = yield* askStep({ provider, request, step, signal, logger, onShow });
   if (toolChoice === "none") answer.calls = [];
   return answer;
 }

@@ -7,6 +7,7 @@ import type { Bus } from "../bus/bus.js";
 import type { MailboxMessage, TurnOutcome } from "../bus/messages.js";
 import type { FaultHook } from "../faults.js";
 import type { Logger } from "../logger.js";
+import type { Metrics } from "../metrics.js";
 import type { OpenSession } from "../session/open-session.js";
 import type { Lease } from "../session/ports.js";
 import type { ContextBuilder } from "./context.js";
@@ -33,6 +34,7 @@ export interface TurnDeps {
   settings: TurnSettings;
   faults: FaultHook;
   logger: Logger;
+  metrics: Metrics;
   /** Epoch ms. */
   nowMs: () => number;
 }
@@ -58,6 +60,8 @@ export interface Answer {
 
 export interface TurnContext {
   readonly deps: TurnDeps;
+  /** Its lines carry the ids of the turn. */
+  readonly logger: Logger;
   readonly lease: Lease;
   readonly session: OpenSession;
   readonly output: TurnOutput;

@@ -100,7 +100,10 @@ export class TurnOutput {
     } catch (error) {
       // Pieces of a stream may be lost: its end carries the whole text. A lost lease ends everything.
       if (hasCode(error, "BUS_UNAVAILABLE"))
-        logger.warn({ err: error, session: lease.key }, "events of a turn were lost");
+        logger.warn(
+          { err: error, session: lease.key, turn: what.outgoing[0]?.message.turnId },
+          "events of a turn were lost",
+        );
       else this.#failure = error;
     }
   }

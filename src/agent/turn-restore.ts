@@ -91,14 +91,14 @@ async function sayAgain(turn: TurnContext): Promise<void> {
 export async function restore(turn: TurnContext): Promise<"command" | "run" | "park" | "save" | "stop"> {
   readTurn(turn);
   voidFormerStream(turn);
-  const { rows, session, deps, lease } = turn;
+  const { rows, session, logger } = turn;
   // Asked once more: a stop may have come before this process could hear of it.
   const isStopped = turn.isStopped || (await isStoppedNow(turn));
   if (!rows.hasBegun) {
     await closeFormerTurn(turn);
     return isStopped ? "stop" : "command";
   }
-  deps.logger.info({ session: lease.key, turn: rows.turnId, step: rows.nextStep }, "a turn is taken up again");
+  logger.info({ step: rows.nextStep }, "a turn is taken up again");
   if (rows.final !== null) turn.answer = answerFrom(rows.final);
   if (isStopped || (await sendEarlier(turn))) return "stop";
   if (rows.final !== null) return "save";

@@ -121,7 +121,7 @@ async function onEvent(turn: TurnContext, event: RunEvent): Promise<void> {
 }
 
 async function runInput(turn: TurnContext): Promise<RunInput> {
-  const { deps, rows, session, message, signal } = turn;
+  const { deps, rows, session, message, signal, logger } = turn;
   const { provider, model } = deps.providers.resolve();
   const { channel } = message.message;
   return {
@@ -134,7 +134,7 @@ async function runInput(turn: TurnContext): Promise<RunInput> {
     maxOutputTokens: deps.settings.maxOutputTokens,
     toolResultMaxChars: deps.settings.toolResultMaxChars,
     signal,
-    logger: deps.logger,
+    logger,
     takeIn: (where) => takeIn(turn, where),
   };
 }
@@ -157,15 +157,14 @@ async function drive(turn: TurnContext): Promise<"save" | "park"> {
 
 /** Runs the model and its tools. A model that fails ends the turn with an apology; what else fails is thrown. */
 export async function run(turn: TurnContext): Promise<"save" | "park" | "stop" | "fail"> {
-  const { deps, lease, signal } = turn;
+  const { logger, signal } = turn;
   try {
     return await drive(turn);
   } catch (error) {
     const reason: unknown = signal.aborted ? signal.reason : error;
     if (reason instanceof TurnAborted && reason.why === "stopped") return "stop";
     if (!(reason instanceof ProviderError)) throw reason;
-    const ids = { session: lease.key, turn: turn.rows.turnId, code: reason.code, detail: reason.options.detail };
-    deps.logger.error({ err: reason, ...ids }, "the model could not be used");
+    logger.error({ err: reason, code: reason.code, detail: reason.options.detail }, "the model could not be used");
     turn.answer = failedAnswer(turn, reason);
     return "fail";
   }

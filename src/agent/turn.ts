@@ -3,7 +3,10 @@
  * a file of its own room; this file only goes from one to the next and times them. Invariant: whatever state a dead worker
  * was in, RESTORE finds the way on from the stored rows.
  */
+import { bindTurn } from "../bus/log-ids.js";
 import type { MailboxMessage } from "../bus/messages.js";
+import { hasCode } from "../errors.js";
+import { timed } from "../metrics.js";
 import type { OpenSession } from "../session/open-session.js";
 import type { Lease, Waiting } from "../session/ports.js";
 import { commandTurn } from "./commands/in-turn.js";
@@ -100,26 +103,46 @@ export interface TurnInput {
 
 /** A turn about to begin, or to be taken up again. */
 export function createTurn(deps: TurnDeps, input: TurnInput): TurnContext {
-  const { message, session } = input;
+  const { lease, message, session } = input;
   const rows = turnRowsOf(session.session.messages, { inboundKey: message.key, clientId: message.message.id });
   const nothingYet = { answer: null, partial: "", takenIn: 0, voided: 0, settled: new Set<string>() };
-  return { deps, ...input, startedMs: performance.now(), rows, ...nothingYet };
+  const logger = bindTurn(deps.logger, { session: lease.key, turn: rows.turnId, message });
+  return { deps, logger, ...input, startedMs: performance.now(), rows, ...nothingYet };
 }
 
 /** Runs a turn to its end. Throws `LEASE_LOST`, `TurnAborted` (drained), or what made the try fail. */
-export async function runTurn(turn: TurnContext): Promise<TurnEnd> {
+export function runTurn(turn: TurnContext): Promise<TurnEnd> {
+  return timed(() => goThrough(turn), {
+    onEnd: (outcome, ms) => turn.deps.metrics.observe("turn_seconds", { outcome }, ms),
+    outcomeOf: (end) => (end.ok ? outcomeOfTurn(turn, end.value) : failureOf(end.error)),
+  });
+}
+
+function failureOf(error: unknown): string {
+  if (error instanceof TurnAborted) return error.why;
+  return hasCode(error, "LEASE_LOST") ? "lease_lost" : "error";
+}
+
+async function goThrough(turn: TurnContext): Promise<TurnEnd> {
+  const { metrics } = turn.deps;
   const timesMs: Partial<Record<State, number>> = {};
   let state: State | TurnEnd = "restore";
   while (typeof state === "string") {
     const current: State = state;
-    const enteredMs = performance.now();
-    state = await STATES[current](turn);
-    timesMs[current] = (timesMs[current] ?? 0) + performance.now() - enteredMs;
+    const onEnd = (outcome: string, ms: number) => {
+      timesMs[current] = (timesMs[current] ?? 0) + ms;
+      metrics.observe("turn_state_seconds", { state: current, outcome }, ms);
+    };
+    const outcomeOf = ({ ok }: { ok: boolean }) => (ok ? "ok" : "error");
+    state = await timed(() => STATES[current](turn), { onEnd, outcomeOf });
   }
-  const { deps, lease, rows, answer } = turn;
-  const ids = { session: lease.key, turn: rows.turnId, outcome: answer?.outcome ?? state.kind };
-  deps.logger.info({ ...ids, fence: lease.fence, timesMs: rounded(timesMs) }, "turn ended");
+  const outcome = outcomeOfTurn(turn, state);
+  turn.logger.info({ outcome, fence: turn.lease.fence, timesMs: rounded(timesMs) }, "turn ended");
   return state;
+}
+
+function outcomeOfTurn({ answer }: TurnContext, end: TurnEnd): string {
+  return answer?.outcome ?? end.kind;
 }
 
 function rounded(timesMs: Partial<Record<State, number>>): Record<string, number> {

@@ -4,6 +4,7 @@
  */
 import { setMaxListeners } from "node:events";
 import type { Delivery, OutboxStore } from "../bus/delivery-ports.js";
+import { bindDelivery } from "../bus/log-ids.js";
 import { hasCode } from "../errors.js";
 import type { Logger } from "../logger.js";
 import { backOffMs, type Clock, unlessAborted } from "./clock.js";
@@ -78,7 +79,7 @@ async function carryOut(deps: ConsumerDeps, { delivery, authority, ownership }: 
       return await deps.deliverer.deliver(delivery, authority);
     } catch (error) {
       if (hasCode(error, "LEASE_LOST")) return ownership.lose();
-      deps.logger.error({ err: error, id: delivery.outgoing.message.id }, "a delivery failed; trying again");
+      bindDelivery(deps.logger, delivery.outgoing).error({ err: error, tries }, "a delivery failed; trying again");
       await deps.clock.sleep(backOffMs(tries), authority.ending);
     }
   }

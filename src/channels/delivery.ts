@@ -8,6 +8,7 @@
  */
 
 import type { DeadLetter, Delivery, OutboxStore, Receipt } from "../bus/delivery-ports.js";
+import { bindDelivery } from "../bus/log-ids.js";
 import type { OutboundMessage } from "../bus/messages.js";
 import { hasCode } from "../errors.js";
 import type { FaultHook } from "../faults.js";
@@ -63,7 +64,8 @@ export class Deliverer {
   /** Returns when the entry is consumed, or leaves it where it is when the authority ended. Throws `LEASE_LOST`. */
   async deliver(delivery: Delivery, authority: Authority): Promise<void> {
     const { route, message } = delivery.outgoing;
-    const { outbox, logger } = this.#deps;
+    const { outbox } = this.#deps;
+    const logger = bindDelivery(this.#deps.logger, delivery.outgoing);
     const parts = this.#partsOf(message);
     const stored = await this.#persist(authority, () => outbox.receipts(message.id));
     const receipts = new Map([...(this.#unstored.get(message.id) ?? []), ...stored]);
@@ -84,8 +86,8 @@ export class Deliverer {
     const deadLetter = deadLetterOf(message, parts.length, { receipts, refused });
     await this.#persist(authority, () => outbox.consume(route.account, authority.fence, delivery, deadLetter));
     this.#unstored.delete(message.id);
-    if (deadLetter === null) return;
-    logger.warn({ id: message.id, chatId: message.chatId, reason: deadLetter.error }, "a delivery failed");
+    if (deadLetter === null) logger.info({ parts: parts.length }, "delivered");
+    else logger.warn({ reason: deadLetter.error }, "a delivery failed");
   }
 
   /** What cannot be cut is sent as it is: the platform then says why not. */
@@ -101,8 +103,12 @@ export class Deliverer {
   /** Null when the authority ended before anything was sent. */
   async #sendPart(part: OutboundMessage, authority: Authority): Promise<Receipt | Refused | null> {
     const { signal, ending } = authority;
+    const { channel, metrics } = this.#deps;
     for (let attempts = 1; authority.isHeld() && (attempts === 1 || !ending.aborted); attempts += 1) {
-      const sent = await this.#trySend(part, signal);
+      const sent = await timed(() => this.#trySend(part, signal), {
+        outcomeOf: (end) => (end.ok ? outcomeOf(end.value) : "unknown"),
+        onEnd: (outcome, ms) => metrics.observe("delivery_seconds", { channel: channel.name, outcome }, ms),
+      });
       if (!(sent instanceof DeliveryError)) {
         this.#deps.faults("deliver.sent");
         return sent;
@@ -154,6 +160,10 @@ export class Deliverer {
       }
     }
   }
+}
+
+function outcomeOf(sent: Receipt | DeliveryError): string {
+  return sent instanceof DeliveryError ? sent.failure.kind : sent.state;
 }
 
 function deadLetterOf(

@@ -4,18 +4,21 @@
  */
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
+import type { Metrics } from "../metrics.js";
 import type { Channel } from "./channel.js";
 import { createWebSocketChannel, WEBSOCKET_LIMITS } from "./websocket/channel.js";
 import { describePolicy } from "./websocket/policy.js";
-import type { ChatLog } from "./websocket/ports.js";
+import type { ChatLog, OneTimeTokens } from "./websocket/ports.js";
 import { WEBSOCKET } from "./websocket/wire.js";
 
 export interface RegistryDeps {
   /** Each channel's slice of the config. */
   config: { websocket: { enabled: boolean; streaming: boolean } };
   chatEvents: ChatLog;
+  tokens: OneTimeTokens;
   /** The gateway's token; null when none is configured. */
   token: string | null;
+  metrics: Metrics;
 }
 
 /** A channel as the operator sees it. */
@@ -27,7 +30,7 @@ export interface ChannelPolicy {
 }
 
 /** Every channel there is, with who may talk to it. */
-export function describeChannels({ config, token }: Omit<RegistryDeps, "chatEvents">): ChannelPolicy[] {
+export function describeChannels({ config, token }: Pick<RegistryDeps, "config" | "token">): ChannelPolicy[] {
   const { enabled } = config.websocket;
   return [{ name: WEBSOCKET, enabled, policy: describePolicy({ enabled, token }) }];
 }
@@ -41,9 +44,20 @@ export function createChannels(deps: RegistryDeps): { channels: Channel[]; upgra
   if (!enabled) return { channels: [], upgrade: null };
   const websocket = createWebSocketChannel({
     log: deps.chatEvents,
+    tokens: deps.tokens,
     token: deps.token,
     isStreaming: streaming,
     limits: WEBSOCKET_LIMITS,
   });
-  return { channels: [websocket], upgrade: (request, socket, head) => websocket.upgrade(request, socket, head) };
+  const open = { count: 0 };
+  const note = (change: 1 | -1) => {
+    open.count += change;
+    deps.metrics.set("websocket_connections", {}, open.count);
+  };
+  const upgrade: UpgradeHandler = (request, socket, head) => {
+    note(1);
+    socket.once("close", () => note(-1));
+    websocket.upgrade(request, socket, head);
+  };
+  return { channels: [websocket], upgrade };
 }

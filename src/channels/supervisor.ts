@@ -60,7 +60,15 @@ export class Supervisor {
     this.#logger = deps.context.logger;
     const { channel, outbox, clock, faults, metrics, settings } = deps;
     this.#deliverer = isOutboxChannel(channel)
-      ? new Deliverer({ channel, outbox, clock, faults, metrics, logger: this.#logger, sendTimeoutMs: settings.sendTimeoutMs })
+      ? new Deliverer({
+          channel,
+          outbox,
+          clock,
+          faults,
+          metrics,
+          logger: this.#logger,
+          sendTimeoutMs: settings.sendTimeoutMs,
+        })
       : null;
   }
 

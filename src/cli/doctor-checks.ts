@@ -86,7 +86,8 @@ export async function checkPort(
   if (look.state === "gateway") return portOfGateway(port, look.pid, processes);
   const version = await packageVersion();
   const readiness = async () => [];
-  const server = await createHttpServer({ host, port, role: "doctor", version, logger, readiness, client: null });
+  const nothing = { readiness, metrics: null, client: null };
+  const server = await createHttpServer({ host, port, role: "doctor", version, logger, ...nothing });
   try {
     await server.listen();
     return { check, state: "ok", found: port === 0 ? "any free port is taken" : `${port} is free` };

@@ -3,7 +3,7 @@
  * ends it at once. Invariant: it ends by itself when stopping takes longer than it may.
  */
 import { loadConfig } from "../config/load.js";
-import { ensureToken } from "../config/token.js";
+import { ensureToken, readToken } from "../config/token.js";
 import { createGateway } from "../gateway.js";
 import type { Role } from "../gateway-options.js";
 import { createLogger } from "../logger.js";
@@ -17,7 +17,7 @@ interface GatewayCommandOptions extends CommonOptions {
 }
 
 /** Beyond `drainMs`: for flushing, closing, and leaving Redis. */
-const STOP_EXTRA_MS = 15_000;
+export const STOP_EXTRA_MS = 15_000;
 
 function nextSignal(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
@@ -46,7 +46,8 @@ export async function gatewayCommand(options: GatewayCommandOptions): Promise<nu
     logger.info({ signal: await signal }, "stopped while starting");
     return 0;
   }
-  if (needsToken) logger.info("a token was made; `nanogate token` prints it");
+  const isKept = options.ensureToken === true && loaded.config.gateway.token === (await readToken(loaded.home));
+  if (isKept) logger.info("clients need the token of this home folder; `nanogate token` prints it");
   logger.info({ signal: await signal }, "stopping");
   const limitMs = loaded.config.gateway.drainMs + STOP_EXTRA_MS;
   void nextSignal().then(() => process.exit(1));

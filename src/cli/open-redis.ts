@@ -3,8 +3,10 @@
  * something. Invariant: what was opened is closed in the mirror of the order, also on Ctrl-C, and an embedded Redis that
  * runs only for a command does not outlive it.
  */
+
 import { NanogateError } from "../errors.js";
 import { assembleBus, type BusParts, findServer, type Server } from "../gateway-bus.js";
+import { noMetrics } from "../metrics.js";
 import { findEmbeddedRedis, leaveEmbeddedRedis } from "../redis/embedded.js";
 import { clientName } from "../redis/embedded-probe.js";
 import { probeRedis } from "../redis/probe.js";
@@ -53,7 +55,7 @@ export async function openBus<T>(
   if (url !== null) await probeRedis(addressOf(url), clientName(), REACH_LIMIT_MS);
   const faults = faultsOf(loaded);
   const signal = AbortSignal.timeout(START_LIMIT_MS);
-  const assembling = assembleBus({ loaded, role: "direct", logger, workspaceId, faults, signal });
+  const assembling = assembleBus({ loaded, role: "direct", logger, workspaceId, faults, signal, metrics: noMetrics });
   const parts = await assembling.catch((error: unknown) => Promise.reject(tooSlow(error)));
   const close = async () => {
     parts.lock.stop();

@@ -1,5 +1,5 @@
 /**
- * The HTTP server: one port for health, the page and upgrades. It decides nothing about who may connect: that is the
+ * The HTTP server: one port for health, metrics, the page and upgrades. It decides nothing about who may connect: that is the
  * business of whoever takes the upgrade. Invariant: `close` returns within its limit, and no connection outlives it.
  */
 import type { IncomingMessage } from "node:http";
@@ -8,7 +8,9 @@ import type { Duplex } from "node:stream";
 import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from "fastify";
 import { NanogateError } from "../errors.js";
 import type { Logger } from "../logger.js";
+import { type AuthRoute, addAuthRoute } from "./auth.js";
 import { addHealthRoutes, type Problem } from "./health.js";
+import { addMetricsRoute, type MetricsRoute } from "./metrics.js";
 import { addPageRoutes, type PageInfo } from "./page.js";
 
 export interface HttpOptions {
@@ -19,8 +21,14 @@ export interface HttpOptions {
   version: string;
   logger: Logger;
   readiness: () => Promise<Problem[]>;
+  /** Null for a server that only tries a port. */
+  metrics: MetricsRoute | null;
   /** What is served beside health; null for a process that serves nothing else. */
-  client: { upgrade: ((request: IncomingMessage, socket: Duplex, head: Buffer) => void) | null; page: PageInfo } | null;
+  client: {
+    upgrade: ((request: IncomingMessage, socket: Duplex, head: Buffer) => void) | null;
+    page: PageInfo;
+    auth: AuthRoute;
+  } | null;
 }
 
 export interface HttpServer {
@@ -42,7 +50,11 @@ export async function createHttpServer(options: HttpOptions): Promise<HttpServer
   const logController = new LogController({ disableRequestLogging: true });
   const app = fastify({ loggerInstance, logController, trustProxy: false, bodyLimit: 1_048_576 });
   addHealthRoutes(app, { role, version, readiness, readinessLimitMs: READINESS_LIMIT_MS });
-  if (client !== null) await addPageRoutes(app, client.page);
+  if (options.metrics !== null) addMetricsRoute(app, options.metrics);
+  if (client !== null) {
+    await addPageRoutes(app, client.page);
+    await addAuthRoute(app, client.auth);
+  }
   const sockets = trackSockets(app);
   app.server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     const path = (request.url ?? "/").split("?")[0]?.replace(/\/$/, "") ?? "";

@@ -1,10 +1,11 @@
 /** A manager over one recording channel, an outbox in memory and a clock that the test moves. */
-import pino from "pino";
 import { asSessionKey } from "../../src/bus/messages.js";
 import type { Channel } from "../../src/channels/channel.js";
 import { ChannelManager } from "../../src/channels/manager.js";
 import type { SupervisorSettings } from "../../src/channels/supervisor.js";
 import type { FaultHook } from "../../src/faults.js";
+import { createLogger } from "../../src/logger.js";
+import { KeptMetrics } from "../fakes/kept-metrics.js";
 import { ManualClock, settle } from "../fakes/manual-clock.js";
 import { MemoryOutbox } from "../fakes/memory-outbox.js";
 import { outbound, outboxRoute } from "../fakes/outbound.js";
@@ -17,6 +18,9 @@ export class Delivering {
   readonly outbox = new MemoryOutbox(() => this.clock.nowMs());
   readonly channel = new RecordingChannel();
   readonly faults: string[] = [];
+  readonly metrics = new KeptMetrics();
+  /** Lines of the log, from info up. */
+  readonly log: string[] = [];
   readonly #managers: ChannelManager[] = [];
 
   manager(process = "one", channels: readonly Channel[] = [this.channel], settings = SETTINGS): ChannelManager {
@@ -25,8 +29,9 @@ export class Delivering {
       channels,
       outbox: this.outbox.process(process),
       accept: async () => ({ status: "stored", sessionKey: asSessionKey("s"), turnId: "t" }),
-      logger: pino({ level: "silent" }),
+      logger: createLogger({ level: "info", secrets: [], destination: { write: (line) => this.log.push(line) } }),
       faults,
+      metrics: this.metrics,
       clock: this.clock,
       settings,
     });

@@ -14,6 +14,17 @@ async function clientAt(door: GatewayProcess, chat: string): Promise<Client> {
   return client;
 }
 
+/** Whether a session of the stage has been refused a slot and waits for one. */
+async function isWaitingForSlot(): Promise<boolean> {
+  const redis = stage.redis.client();
+  try {
+    const [key] = await redis.keys("*:waiting");
+    return key !== undefined && (await redis.zcard(key)) > 0;
+  } finally {
+    redis.disconnect();
+  }
+}
+
 it("never runs more turns over two workers than gateway.maxTurns, and uses them all", async () => {
   stage = await Stage.open({ gateway: { maxTurns: 3, concurrency: 8 } });
   const roles = ["channels", "worker", "worker"] as const;
@@ -30,7 +41,8 @@ it("never runs more turns over two workers than gateway.maxTurns, and uses them 
 });
 
 it("gives a killed worker's slot to the one that waits for it", async () => {
-  stage = await Stage.open({ gateway: { maxTurns: 1 } });
+  // Its lease alone would keep the slot for a minute.
+  stage = await Stage.open({ gateway: { maxTurns: 1, leaseMs: 60_000 } });
   const door = await stage.gateway({ role: "channels" });
   const victim = await stage.gateway({ role: "worker" });
   const [first, second] = [await clientAt(door, "c1"), await clientAt(door, "c2")];
@@ -40,6 +52,7 @@ it("gives a killed worker's slot to the one that waits for it", async () => {
   await begun;
   await stage.gateway({ role: "worker" });
   await second.say("waits", "m2");
+  await until(isWaitingForSlot);
   await victim.kill();
   // Whoever is taken up first, the other one gets the slot when it is free again.
   await until(() => stage.model.asked("never ends") === 2 || stage.model.asked("waits") === 1);

@@ -104,7 +104,9 @@ describe("a chat", () => {
   it("says what was refused, and asks to send again what may yet be stored", () => {
     const written = chat.withMessage(attached(), "m1", "hi");
     const busy = chat.takeFrame(written, { event: "error", code: "overloaded", detail: "d", chat_id: "c", id: "m1" });
-    expect(busy.ask).toEqual({ type: "retry", id: "m1" });
+    expect(busy.ask).toEqual({ type: "retry", id: "m1", afterMs: 2_000 });
+    const hasty = { event: "error", code: "rate_limited", detail: "d", chat_id: "c", id: "m1", retry_after_ms: 40 };
+    expect(chat.takeFrame(written, hasty).ask).toEqual({ type: "retry", id: "m1", afterMs: 40 });
     expect(chat.unsentFrames(busy.state)).toHaveLength(1);
     const bad = chat.takeFrame(written, {
       event: "error",

@@ -7,7 +7,9 @@ import { asSessionKey } from "../../src/bus/messages.js";
 import { createChannels } from "../../src/channels/registry.js";
 import { assertBindAllowed } from "../../src/http/bind.js";
 import { createHttpServer, type HttpOptions, type HttpServer } from "../../src/http/server.js";
+import { noMetrics } from "../../src/metrics.js";
 import { MemoryChatLogs } from "../fakes/memory-chat-events.js";
+import { MemoryTokens } from "../fakes/memory-tokens.js";
 import { TestClient } from "../fakes/websocket-client.js";
 
 const logger = pino({ level: "silent" });
@@ -16,10 +18,11 @@ afterEach(async () => {
   await Promise.all(open.splice(0).map((close) => close()));
 });
 
+const NO_AUTH = { token: null, issue: () => Promise.reject(new Error("unreachable")), maxPerMinute: 1 };
 const PAGE = { version: "1.2.3", model: "demo", isDemo: true };
 
 async function start(options: Partial<HttpOptions> = {}): Promise<{ server: HttpServer; port: number; url: string }> {
-  const defaults = { host: "127.0.0.1", port: 0, role: "all", version: "1.2.3", logger, client: null };
+  const defaults = { host: "127.0.0.1", port: 0, role: "all", version: "1.2.3", logger, client: null, metrics: null };
   const server = await createHttpServer({ ...defaults, readiness: async () => [], ...options });
   open.push(() => server.close(100));
   const { port } = await server.listen();
@@ -30,14 +33,16 @@ async function startWithChannel() {
   const { channels, upgrade } = createChannels({
     config: { websocket: { enabled: true, streaming: true } },
     chatEvents: new MemoryChatLogs().process(),
+    tokens: new MemoryTokens(),
     token: null,
+    metrics: noMetrics,
   });
   const accept = async () => ({ status: "stored", sessionKey: asSessionKey("s"), turnId: "t" }) as const;
   for (const channel of channels) {
     await channel.start({ accept, logger });
     open.push(() => channel.stop());
   }
-  return start({ client: { upgrade, page: PAGE } });
+  return start({ client: { upgrade, page: PAGE, auth: NO_AUTH } });
 }
 
 describe("health", () => {
@@ -117,6 +122,7 @@ describe("listening", () => {
       role: "all",
       version: "1",
       logger,
+      metrics: null,
       readiness: async () => [],
       client: null,
     });
@@ -149,7 +155,11 @@ describe("listening", () => {
 
 it("closes within its limit, whatever still hangs on", async () => {
   const { server, port } = await start({
-    client: { page: PAGE, upgrade: (_request, socket) => socket.write("HTTP/1.1 101 Switching Protocols\r\n\r\n") },
+    client: {
+      page: PAGE,
+      auth: NO_AUTH,
+      upgrade: (_request, socket) => socket.write("HTTP/1.1 101 Switching Protocols\r\n\r\n"),
+    },
   });
   const silent = connect(port, "127.0.0.1");
   const upgraded = connect(port, "127.0.0.1");

@@ -3,8 +3,11 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
+import { WEBSOCKET_LIMITS } from "../../src/channels/websocket/channel.js";
 import { MAX_CONTENT_BYTES, parseFrame } from "../../src/channels/websocket/parse.js";
 import { CLOSE } from "../../src/channels/websocket/wire.js";
+import { MAX_TOKEN_REQUESTS_PER_MINUTE } from "../../src/http/auth.js";
+import { TOKEN_LIMITS } from "../../src/redis/tokens.js";
 import { root } from "./source.js";
 
 const read = (file: string) => readFileSync(path.join(root, file), "utf8");
@@ -36,7 +39,7 @@ describe("docs/protocol.md", () => {
     const sent = examples.filter((line) => !line.includes('"event"'));
     for (const line of sent) expect(parseFrame(line), line).toMatchObject({ ok: true });
     const types = new Set(frames.flatMap(({ type }) => (typeof type === "string" ? [type] : [])));
-    expect(types).toEqual(new Set(["message", "attach", "stop", "new_chat"]));
+    expect(types).toEqual(new Set(["message", "attach", "stop", "new_chat", "ping"]));
   });
 
   it("shows every event, numbered exactly where the gateway numbers it", () => {
@@ -54,5 +57,22 @@ describe("docs/protocol.md", () => {
     const listed = [...cellsUnder("Connecting")].filter((cell) => /^\d{4}$/.test(cell)).map(Number);
     expect(new Set(listed)).toEqual(new Set(Object.values(CLOSE)));
     expect(page).toContain(`${MAX_CONTENT_BYTES.toLocaleString("en")} bytes`);
+  });
+
+  it("names the limits there are", () => {
+    const { maxConnections, maxPerClient, burstFrames, framesPerSecond, maxRefusedFrames, maxChats } = WEBSOCKET_LIMITS;
+    const said = (count: number, words: string) => expect(page).toContain(`${count.toLocaleString("en")} ${words}`);
+    said(maxConnections, "of a process");
+    said(maxPerClient, "of a client");
+    said(burstFrames, "frames at once");
+    said(framesPerSecond, "a second");
+    said(maxRefusedFrames, "such frames");
+    said(maxChats, "chats");
+    said(WEBSOCKET_LIMITS.maxBufferedBytes / 2 ** 20, "MiB were waiting");
+    said(WEBSOCKET_LIMITS.maxFrameBytes / 2 ** 20, "MiB");
+    said(WEBSOCKET_LIMITS.pingMs / 1000, "s and ends");
+    said(TOKEN_LIMITS.ttlMs / 1000, "s, once");
+    said(TOKEN_LIMITS.maxAlive, "tokens wait");
+    said(MAX_TOKEN_REQUESTS_PER_MINUTE, "requests in a minute");
   });
 });

@@ -2,9 +2,9 @@
  * Which room may import which: the table "Rooms" of the design as a function. It reads no file.
  */
 
-const LEAVES = ["errors", "logger", "faults", "commands", "bus/messages"];
+const LEAVES = ["errors", "logger", "faults", "metrics", "commands", "bus/messages"];
 /** What every room but the leaves and `config` may use. */
-const COMMON = ["errors", "logger", "faults", "bus/messages"];
+const COMMON = ["errors", "logger", "faults", "metrics", "bus/messages"];
 const PORTS = /(?:^|\/)(?:[\w-]+-)?ports$/;
 
 type Allows = (target: string) => boolean;

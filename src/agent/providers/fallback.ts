@@ -60,6 +60,7 @@ function endOf(error: unknown, signal: AbortSignal): CallEnd {
 interface Call {
   request: ModelRequest;
   signal: AbortSignal;
+  logger: Logger;
   /** Logs a failure; true when the next model shall be asked. */
   goesOn(failed: Candidate, next: Candidate | undefined, error: ProviderError): boolean;
 }
@@ -68,14 +69,14 @@ interface Call {
 async function* ask(
   candidate: Candidate,
   next: Candidate | undefined,
-  { request, signal, goesOn }: Call,
+  { request, signal, logger, goesOn }: Call,
 ): AsyncGenerator<ProviderEvent, boolean> {
   const leave = candidate.breaker === null ? () => {} : candidate.breaker.enter();
   if (leave === null) return false;
   let end: CallEnd = "neither";
   let isSeen = false;
   try {
-    for await (const event of candidate.provider.stream({ ...request, model: candidate.model }, signal)) {
+    for await (const event of candidate.provider.stream({ ...request, model: candidate.model }, signal, logger)) {
       isSeen = true;
       yield event;
     }
@@ -92,22 +93,25 @@ async function* ask(
   }
 }
 
-function chainOf(candidates: readonly Candidate[], logger: Logger): Provider {
-  const goesOn: Call["goesOn"] = (failed, next, error) => {
-    const facts = { err: error, model: failed.label, detail: error.options.detail };
-    if (next !== undefined && isWorthAnother(error.code)) {
-      logger.warn({ ...facts, next: next.label }, "a model failed, the next one is asked");
-      return true;
-    }
-    logger.warn({ ...facts, models: candidates.map(({ label }) => label) }, "model call gave up");
-    return false;
-  };
+function chainOf(candidates: readonly Candidate[], processLogger: Logger): Provider {
+  const decide =
+    (logger: Logger): Call["goesOn"] =>
+    (failed, next, error) => {
+      const facts = { err: error, model: failed.label, detail: error.options.detail };
+      if (next !== undefined && isWorthAnother(error.code)) {
+        logger.warn({ ...facts, next: next.label }, "a model failed, the next one is asked");
+        return true;
+      }
+      logger.warn({ ...facts, models: candidates.map(({ label }) => label) }, "model call gave up");
+      return false;
+    };
 
   return {
     name: candidates[0]?.provider.name ?? "none",
-    async *stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ProviderEvent> {
+    async *stream(request: ModelRequest, signal: AbortSignal, logger = processLogger): AsyncGenerator<ProviderEvent> {
+      const goesOn = decide(logger);
       for (const [position, candidate] of candidates.entries()) {
-        const isAnswered = yield* ask(candidate, candidates[position + 1], { request, signal, goesOn });
+        const isAnswered = yield* ask(candidate, candidates[position + 1], { request, signal, logger, goesOn });
         if (isAnswered && position > 0) logger.info({ model: candidate.label }, "a fallback model answered");
         if (isAnswered) return;
       }

@@ -5,6 +5,7 @@
  */
 import type { Usage } from "../../bus/messages.js";
 import type { ErrorCode } from "../../errors.js";
+import type { Logger } from "../../logger.js";
 
 /** A model's request to run a tool. `arguments` is the JSON text the model wrote, unchecked. */
 export interface ToolCall {
@@ -46,10 +47,13 @@ export type ProviderEvent =
   | { type: "tool_call"; call: ToolCall }
   | { type: "finish"; reason: FinishReason; usage: Usage | null };
 
-/** One model endpoint. Throws `ProviderError`; on abort it throws the signal's reason. */
+/**
+ * One model endpoint. Throws `ProviderError`; on abort it throws the signal's reason. `logger` is the caller's, whose lines
+ * carry the ids of the turn.
+ */
 export interface Provider {
   readonly name: string;
-  stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<ProviderEvent>;
+  stream(request: ModelRequest, signal: AbortSignal, logger?: Logger): AsyncIterable<ProviderEvent>;
 }
 
 /** Codes a provider may fail with. */

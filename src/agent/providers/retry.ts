@@ -28,30 +28,36 @@ function nextWaitMs(error: ProviderError, tableMs: number | undefined): number |
   return askedMs > LONGEST_WAIT_MS ? null : askedMs;
 }
 
+/** One model call under way. */
+interface Call {
+  signal: AbortSignal;
+  logger: Logger;
+}
+
 /** The same provider, with transient failures before any output repeated. [RUN-26..28, 30] */
 export function withRetries(provider: Provider, deps: RetryDeps): Provider {
-  async function waitBeforeRetry(error: ProviderError, tries: number, signal: AbortSignal): Promise<void> {
+  async function waitBeforeRetry(error: ProviderError, tries: number, call: Call): Promise<void> {
     const waitMs = nextWaitMs(error, deps.delaysMs[tries - 1]);
     if (waitMs === null) throw error;
     const facts = { err: error, provider: provider.name, detail: error.options.detail, tries, waitMs };
-    deps.logger.info(facts, "model call is tried again");
-    await deps.sleep(waitMs, signal);
+    call.logger.info(facts, "model call is tried again");
+    await deps.sleep(waitMs, call.signal);
   }
 
   return {
     name: provider.name,
-    async *stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ProviderEvent> {
+    async *stream(request: ModelRequest, signal: AbortSignal, logger = deps.logger): AsyncGenerator<ProviderEvent> {
       for (let tries = 1; ; tries += 1) {
         let isSeen = false;
         try {
-          for await (const event of provider.stream(request, signal)) {
+          for await (const event of provider.stream(request, signal, logger)) {
             isSeen = true;
             yield event;
           }
           return;
         } catch (error) {
           if (isSeen || signal.aborted || !(error instanceof ProviderError)) throw error;
-          await waitBeforeRetry(error, tries, signal);
+          await waitBeforeRetry(error, tries, { signal, logger });
         }
       }
     },

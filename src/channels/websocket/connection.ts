@@ -3,6 +3,7 @@
  * frame means. Invariant: `message_accepted` leaves only after `accept` has returned, in the order in which the messages
  * came.
  */
+import { isUtf8 } from "node:buffer";
 import { randomUUID } from "node:crypto";
 import type { WebSocket } from "ws";
 import type { ChannelContext } from "../channel.js";
@@ -11,11 +12,12 @@ import type { Follower, Position } from "./follower.js";
 import type { Visitor } from "./identity.js";
 import { inboundFrom, refusalOf } from "./intake.js";
 import { Outlet, type OutletLimits } from "./outlet.js";
-import { type Intent, type Parsed, parseFrame } from "./parse.js";
+import { Pace, type PaceLimits } from "./pace.js";
+import { type Intent, namesIn, type Parsed, parseFrame } from "./parse.js";
 import type { ChatLog } from "./ports.js";
-import { type SoftError, WEBSOCKET } from "./wire.js";
+import { CLOSE, type SoftError, WEBSOCKET } from "./wire.js";
 
-export interface ConnectionLimits extends OutletLimits {
+export interface ConnectionLimits extends OutletLimits, PaceLimits {
   /** Chats one connection may follow. */
   maxChats: number;
   /** Frames that may wait; beyond it the socket is not read. */
@@ -33,11 +35,14 @@ export interface ConnectionDeps {
   limits: ConnectionLimits;
 }
 
+const NO_TEXT: Parsed = { ok: false, error: { code: "bad_frame", detail: "Send text frames, in UTF-8." } };
+
 type Asked<Type extends Intent["type"]> = Extract<Intent, { type: Type }>;
 
 export class Connection {
   readonly #deps: ConnectionDeps;
   readonly #outlet: Outlet;
+  readonly #pace: Pace;
   readonly #defaultChat = randomUUID();
   readonly #granted = new Set<string>();
   readonly #followed = new Map<string, Follower>();
@@ -48,6 +53,7 @@ export class Connection {
   constructor(deps: ConnectionDeps) {
     this.#deps = deps;
     this.#outlet = new Outlet(deps.socket, deps.limits);
+    this.#pace = new Pace(deps.limits, () => performance.now());
   }
 
   /** Greets the client and takes its frames. */
@@ -55,7 +61,11 @@ export class Connection {
     const { socket, visitor } = this.#deps;
     this.#outlet.answer({ event: "ready", chat_id: this.#defaultChat, client_id: visitor.clientId });
     this.#enqueue(() => this.#follow(this.#defaultChat));
-    socket.on("message", (bytes: Buffer, isBinary) => this.#onFrame(isBinary ? null : parseFrame(bytes.toString())));
+    socket.on("message", (bytes: Buffer, isBinary) => {
+      if (!this.#outlet.isEnding) this.#onFrame(isBinary || !isUtf8(bytes) ? NO_TEXT : parseFrame(bytes.toString()));
+    });
+    // Each is answered by the library, so they cost as much as frames.
+    socket.on("ping", () => this.#isInPace({}));
     socket.on("close", () => this.#leaveAll());
   }
 
@@ -68,12 +78,25 @@ export class Connection {
     this.#outlet.end(code, reason);
   }
 
-  #onFrame(parsed: Parsed | null): void {
-    this.#enqueue(async () => {
-      if (parsed === null) this.#refuse({ code: "bad_frame", detail: "Send text frames." });
-      else if (parsed.ok) await this.#carryOut(parsed.intent);
-      else this.#refuse(parsed.error);
-    });
+  #onFrame(parsed: Parsed): void {
+    if (!this.#isInPace(namesIn(parsed))) return;
+    // Whether the connection lives does not depend on whether Redis is quick.
+    if (parsed.ok && parsed.intent.type === "ping") this.#outlet.answer({ event: "pong" });
+    else
+      this.#enqueue(async () => {
+        if (parsed.ok) await this.#carryOut(parsed.intent);
+        else this.#refuse(parsed.error);
+      });
+  }
+
+  /** Refuses, in its turn, what comes too fast; ends a connection that does not stop. */
+  #isInPace(named: { chat_id?: string; id?: string }): boolean {
+    const verdict = this.#pace.take();
+    if (verdict.ok) return true;
+    if (verdict.isTooMuch) this.#outlet.end(CLOSE.overloaded, "sending too fast");
+    const error = { code: "rate_limited", retry_after_ms: verdict.retryAfterMs, ...named } as const;
+    this.#enqueue(async () => this.#refuse({ detail: "Too many frames; this one was not carried out.", ...error }));
+    return false;
   }
 
   /** One after the other; a client that sends faster than its messages are stored is not read meanwhile. */
@@ -105,6 +128,7 @@ export class Connection {
   async #carryOut(intent: Intent): Promise<void> {
     switch (intent.type) {
       case "nothing":
+      case "ping":
         return;
       case "new_chat":
         return this.#attach({ type: "attach", chatId: randomUUID(), after: null, epoch: null });

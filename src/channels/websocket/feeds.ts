@@ -5,7 +5,7 @@
 import type { Logger } from "../../logger.js";
 import { ChatFeed } from "./chat-feed.js";
 import type { Follower, Position } from "./follower.js";
-import type { ChatLog } from "./ports.js";
+import type { ChatEvent, ChatLog } from "./ports.js";
 import { renderEvent } from "./render.js";
 
 export interface FeedsDeps {
@@ -14,6 +14,13 @@ export interface FeedsDeps {
   logger: Logger;
   retryMs: number;
 }
+
+/** What ends something for a reader; pieces would flood the log. */
+const ENDS: ReadonlySet<string> = new Set([
+  "final",
+  "notice",
+  "turn_end",
+] satisfies ChatEvent["message"]["event"]["type"][]);
 
 interface Entry {
   feed: ChatFeed;
@@ -73,11 +80,18 @@ export class Feeds {
   #open(chatId: string): Entry {
     const render = (event: Parameters<typeof renderEvent>[1]) => {
       const frame = renderEvent(chatId, event);
+      if (ENDS.has(event.message.event.type)) this.#trace(event);
       return frame === null ? null : JSON.stringify(frame);
     };
     const entry = { feed: new ChatFeed({ ...this.#deps, chatId, render }), followers: new Set<Follower>() };
     this.#entries.set(chatId, entry);
     return entry;
+  }
+
+  /** The last line of a message's way; its ids are those of the lines before. */
+  #trace({ seq, message }: ChatEvent): void {
+    const { turnId: turn, id: outbound, chatId } = message;
+    this.#deps.logger.debug({ turn, outbound, account: this.#deps.account, chatId, seq }, "sent to those who follow");
   }
 
   /** Nobody waits for the end of a subscription; that it failed is worth a line. */

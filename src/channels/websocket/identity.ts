@@ -1,10 +1,12 @@
 /**
- * Who a connection is: the owner, a named client, or nobody we let in; pure but for the random name of the nameless. It
- * reads no header that a proxy adds as a reason to trust. Invariant: identities carry a prefix, so no `client_id` can
- * equal the owner, and a page of another origin is never let in. [CH-54, CH-55, CH-57]
+ * Who a connection is: the owner, a named client, the client of a one-time token, or nobody we let in; pure but for the
+ * random name of the nameless, and it redeems no token itself. It reads no header that a proxy adds as a reason to trust.
+ * Invariant: identities carry a prefix, so no `client_id` can equal the owner, and a page of another origin is never let
+ * in. [CH-54, CH-55, CH-57]
  */
-import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
+import { bearerOf, isSameSecret } from "./credentials.js";
 import { CLOSE } from "./wire.js";
 
 /** The identity that sees every chat. */
@@ -21,6 +23,15 @@ export interface Visitor {
 
 export type Admission = { ok: true; visitor: Visitor } | { ok: false; code: 4401 | 4403; reason: string };
 
+/** A token that may be a one-time token, and the client that presented it, if it named one. */
+export interface Presented {
+  token: string;
+  named: string | null;
+}
+
+/** What can be told from the request alone; where that is not enough, `byToken` goes on. */
+export type Judgement = Admission | ({ ok: "redeem" } & Presented);
+
 /** The parts of an upgrade request that decide. */
 export interface Knock {
   url: string;
@@ -29,17 +40,19 @@ export interface Knock {
 }
 
 /** Decides about a connection. `token` is the gateway's, null when none is configured. */
-export function admit(knock: Knock, token: string | null): Admission {
+export function admit(knock: Knock, token: string | null): Judgement {
   const { origin, host } = knock.headers;
   if (origin !== undefined && !isSameOrigin(origin, host, token === null)) {
     return { ok: false, code: CLOSE.forbidden, reason: "this origin is not allowed" };
   }
   const query = new URLSearchParams(knock.url.split("?").slice(1).join("?"));
   const given = query.get("token") || bearerOf(knock.headers.authorization);
-  const named = query.get("client_id")?.slice(0, 128) || null;
+  const whole = query.get("client_id") || null;
+  const named = whole?.slice(0, 128) ?? null;
   const clientId = named ?? `anon-${randomBytes(6).toString("hex")}`;
   if (token !== null) {
-    if (given === null || !isEqual(given, token)) return unauthorized("wrong or missing token");
+    if (given === null) return unauthorized("a token is needed");
+    if (!isSameSecret(given, token)) return { ok: "redeem", token: given, named: whole };
     return { ok: true, visitor: { identity: OWNER, isOwner: true, clientId } };
   }
   if (given !== null) return unauthorized("this gateway has no such token");
@@ -53,18 +66,15 @@ export function admit(knock: Knock, token: string | null): Admission {
   };
 }
 
+/** The visitor of a redeemed token. `issuedTo`: the client it was issued for, null when there is no such token. */
+export function byToken(issuedTo: string | null, named: string | null): Admission {
+  if (issuedTo === null) return unauthorized("wrong, used or expired token");
+  if (named !== null && named !== issuedTo) return unauthorized("this token is another client's");
+  return { ok: true, visitor: { identity: `client:${issuedTo}`, isOwner: false, clientId: issuedTo } };
+}
+
 function unauthorized(reason: string): Admission {
   return { ok: false, code: CLOSE.unauthorized, reason };
-}
-
-function bearerOf(authorization: string | undefined): string | null {
-  return /^Bearer\s+(\S+)$/i.exec(authorization ?? "")?.[1] ?? null;
-}
-
-/** Digests have one length, so the comparison tells neither content nor length. */
-function isEqual(given: string, token: string): boolean {
-  const digest = (text: string) => createHash("sha256").update(text).digest();
-  return timingSafeEqual(digest(given), digest(token));
 }
 
 /**

@@ -8,5 +8,5 @@ export function describePolicy({ enabled, token }: { enabled: boolean; token: st
   if (!enabled) return "Off: nobody may connect.";
   return token === null
     ? "Only this machine: the page sees every chat, each client_id only its own."
-    : "Whoever has the gateway token, and sees every chat then.";
+    : "Whoever has the gateway token, and sees every chat then; whoever has a one-time token, as the client it is for.";
 }

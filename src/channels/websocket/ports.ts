@@ -1,6 +1,6 @@
 /**
- * What the WebSocket channel needs from outside: the numbered log of each chat, and who owns a chat. Implemented by
- * `redis/`, handed in by `gateway.ts`. Types only; any method may throw `BUS_UNAVAILABLE`.
+ * What the WebSocket channel needs from outside: the numbered log of each chat, who owns a chat, and one-time tokens.
+ * Implemented by `redis/`, handed in by `gateway.ts`. Types only; any method may throw `BUS_UNAVAILABLE`.
  */
 import type { OutboundMessage } from "../../bus/messages.js";
 
@@ -30,4 +30,14 @@ export interface ChatLog {
   onReconnect(listener: () => void): () => void;
   /** Binds a chat to the identity that comes first; returns the identity it belongs to. */
   claim(account: string, chatId: string, identity: string): Promise<string>;
+}
+
+/** A token, or word that too many are alive. */
+export type IssuedToken = { ok: true; token: string; ttlMs: number } | { ok: false; retryAfterMs: number };
+
+/** Tokens that let one connection in, as the client they were issued for, at any process of the gateway. */
+export interface OneTimeTokens {
+  issue(clientId: string): Promise<IssuedToken>;
+  /** Uses a token up; the client it belongs to, or null when it is unknown, used or expired. */
+  redeem(token: string): Promise<string | null>;
 }

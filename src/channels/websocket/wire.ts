@@ -20,6 +20,7 @@ export type SoftErrorCode =
   | "media_unsupported"
   | "too_many_chats"
   | "access_denied"
+  | "rate_limited"
   | "overloaded"
   | "unavailable"
   | "internal";
@@ -30,6 +31,8 @@ export interface SoftError {
   detail: string;
   chat_id?: string;
   id?: string;
+  /** When the frame may be sent again. */
+  retry_after_ms?: number;
 }
 
 /** A file as clients see it. */
@@ -44,6 +47,7 @@ export type AnswerFrame =
   | { event: "ready"; chat_id: string; client_id: string }
   | { event: "attached" | "resync"; chat_id: string; epoch: number; seq: number }
   | { event: "message_accepted"; chat_id: string; id: string; turn_id: string }
+  | { event: "pong" }
   | ({ event: "error" } & SoftError);
 
 interface Extras {

@@ -6,6 +6,8 @@ import { attachFrame, emptyState, isBusy, reviveState, takeFrame, unsentFrames, 
 
 const CHAT = "nanogate.chat";
 const TOKEN = "nanogate.token";
+/** A script sees no ping of the gateway, so the page asks by itself whether anybody is there. */
+const PING_MS = 25_000;
 const PHASES = { start: "running", end: "done", error: "failed" };
 
 const byId = (id) => document.getElementById(id);
@@ -82,7 +84,7 @@ function onFrame(frame) {
         unsentFrames(state)
           .filter(({ id }) => id === ask.id)
           .forEach(send),
-      2_000,
+      ask.afterMs,
     );
   render();
   save();
@@ -120,7 +122,7 @@ function check() {
     tries = 0;
     connect();
   }, 5_000);
-  send({ type: "attach", chat_id: state.chatId });
+  send({ type: "ping" });
 }
 
 function save() {
@@ -220,6 +222,9 @@ byId("token-form").addEventListener("submit", (event) => {
 });
 
 addEventListener("online", check);
+setInterval(() => {
+  if (isAttached && socket !== null) check();
+}, PING_MS);
 addEventListener("pagehide", saveNow);
 document.addEventListener("visibilitychange", () => {
   if (document.visibilityState === "visible") check();

@@ -49,7 +49,7 @@ export function isBusy(state) {
 
 /**
  * Takes a frame in. `ask` says what the page must do besides showing: `attach` (a number is missing), `new_chat` (this
- * chat is another's), `retry` (the message with this id was not stored).
+ * chat is another's), `retry` (the message with this id was not stored; again after `afterMs`).
  */
 export function takeFrame(state, frame) {
   switch (frame.event) {
@@ -88,13 +88,13 @@ function answered(state, frame) {
   }
 }
 
-function refused(state, { code, detail, chat_id, id }) {
+function refused(state, { code, detail, chat_id, id, retry_after_ms: afterMs = 2_000 }) {
   if (code === "access_denied" && chat_id === state.chatId) return { state, ask: { type: "new_chat" } };
-  const isTemporary = code === "overloaded" || code === "unavailable";
+  const isTemporary = ["overloaded", "unavailable", "rate_limited"].includes(code);
   if (id === undefined) return only({ ...state, problem: detail });
   const remark = isTemporary ? "Not stored yet; it is sent again." : detail;
   const next = patch(state, id, { status: isTemporary ? "sending" : "failed", remark });
-  return { state: next, ask: isTemporary ? { type: "retry", id } : null };
+  return { state: next, ask: isTemporary ? { type: "retry", id, afterMs } : null };
 }
 
 function numbered(state, frame) {

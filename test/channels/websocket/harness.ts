@@ -16,6 +16,7 @@ import {
   type WebSocketLimits,
 } from "../../../src/channels/websocket/channel.js";
 import { type MemoryChatEvents, MemoryChatLogs } from "../../fakes/memory-chat-events.js";
+import { MemoryTokens } from "../../fakes/memory-tokens.js";
 import { outbound } from "../../fakes/outbound.js";
 import { TestClient } from "../../fakes/websocket-client.js";
 
@@ -23,6 +24,7 @@ export interface GatewayOptions {
   token?: string;
   limits?: Partial<WebSocketLimits>;
   logs?: MemoryChatLogs;
+  tokens?: MemoryTokens;
 }
 
 /** One process' channel. */
@@ -39,14 +41,15 @@ export class TestGateway {
     readonly port: number,
   ) {}
 
-  static async start({ token, limits = {}, logs = new MemoryChatLogs() }: GatewayOptions = {}): Promise<TestGateway> {
+  static async start(options: GatewayOptions = {}): Promise<TestGateway> {
+    const { token = null, limits = {}, logs = new MemoryChatLogs(), tokens = new MemoryTokens() } = options;
     const events = logs.process();
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     const address = server.address() as AddressInfo;
     const gateway = new TestGateway(logs, events, address.port);
     const all = { ...WEBSOCKET_LIMITS, closeGraceMs: 500, retryMs: 10, ...limits };
-    const channel = createWebSocketChannel({ log: events, token: token ?? null, isStreaming: true, limits: all });
+    const channel = createWebSocketChannel({ log: events, tokens, token, isStreaming: true, limits: all });
     server.on("upgrade", (request, socket, head) => channel.upgrade(request, socket, head));
     await channel.start({ accept: (message) => gateway.#accept(message), logger: pino({ level: "silent" }) });
     gateway.#close = async () => {

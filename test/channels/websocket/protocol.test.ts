@@ -102,6 +102,8 @@ describe("saying something", () => {
   it("answers broken, unknown and binary frames softly", async () => {
     const { client, chatId } = await gateway.open();
     client.send(Buffer.from([0xff, 0xfe]));
+    client.send(Buffer.from("text in a binary frame"));
+    client.socket.send(Buffer.from([0x61, 0xff, 0xfe]), { binary: false });
     client.send({ type: "dance" });
     client.send({ type: "attach", chat_id: "no/such" });
     client.send({ type: "message", chat_id: chatId, content: "x", media: ["data:"] });
@@ -109,8 +111,19 @@ describe("saying something", () => {
     client.send("still here");
     await client.frame("message_accepted");
     const codes = client.frames.filter(({ event }) => event === "error").map(({ code }) => code);
-    expect(codes).toEqual(["bad_frame", "unknown_type", "bad_chat_id", "media_unsupported"]);
+    expect(codes).toEqual(["bad_frame", "bad_frame", "bad_frame", "unknown_type", "bad_chat_id", "media_unsupported"]);
     expect(gateway.accepted.map(({ content }) => content)).toEqual(["still here"]);
+  });
+});
+
+describe("a ping", () => {
+  it("is answered at once and without a number, though nothing can be stored", async () => {
+    const { client } = await gateway.open();
+    gateway.onAccept = () => new Promise(() => {});
+    client.send("stuck");
+    client.send({ type: "ping" });
+    expect(await client.frame("pong")).toEqual({ event: "pong" });
+    expect(client.frames.some(({ event }) => event === "message_accepted")).toBe(false);
   });
 });
 

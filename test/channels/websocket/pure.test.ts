@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { OutboundEvent } from "../../../src/bus/messages.js";
-import { admit, type Knock } from "../../../src/channels/websocket/identity.js";
+import { admit, byToken, type Knock } from "../../../src/channels/websocket/identity.js";
 import { MAX_CONTENT_BYTES, parseFrame } from "../../../src/channels/websocket/parse.js";
 import { renderEvent } from "../../../src/channels/websocket/render.js";
 import { outbound } from "../../fakes/outbound.js";
@@ -46,6 +46,14 @@ describe("parse", () => {
     ['{"type":"message","chat_id":"c","content":"a","id":""}', refused("bad_frame")],
     ['{"type":"message","chat_id":"c","content":"a","media":[]}', said("a", "c")],
     ['{"type":"message","chat_id":"c","content":"a","media":["data:x"]}', refused("media_unsupported")],
+    ['{"type":"ping","at":12}', { ok: true, intent: { type: "ping" } }],
+    // What clients of nanobot send: fields of its own, and the message's id as `turn_id`.
+    ['{"type":"message","chat_id":"c","content":"a","turn_id":"u1","webui":true,"media":null}', said("a", "c", "u1")],
+    ['{"type":"message","chat_id":"c","content":"a","id":"7","turn_id":"u1"}', said("a", "c", "7")],
+    ['{"type":"message","chat_id":"c","content":"a","turn_id":{"x":1}}', said("a", "c")],
+    [`{"type":"message","chat_id":"c","content":"a","turn_id":"${"u".repeat(201)}"}`, said("a", "c")],
+    ['{"content":"a","turn_id":"u1"}', said("a", null, "u1")],
+    ['{"type":"fork_chat","chat_id":"c"}', refused("unknown_type", { chat_id: "c" })],
     ['{"type":"stop","chat_id":"c"}', { ok: true, intent: { type: "stop", chatId: "c" } }],
     ['{"type":"stop"}', refused("bad_chat_id")],
     ['{"type":"dance","chat_id":"c"}', refused("unknown_type", { chat_id: "c" })],
@@ -159,6 +167,16 @@ describe("identity", () => {
     ["our page under a client's name", knock("/?client_id=al", page), null, { identity: "client:al", isOwner: false }],
     ["the token", knock("/?token=secret&client_id=al", {}, "10.0.0.9"), "secret", { ...owner, clientId: "al" }],
     ["the token in a header", knock("/", { authorization: "Bearer secret" }), "secret", owner],
+    [
+      "the page behind a proxy that passes on the host, with the token",
+      knock("/?token=secret", {
+        origin: "https://chat.example.com",
+        host: "chat.example.com",
+        "x-forwarded-for": "1.2.3.4",
+      }),
+      "secret",
+      owner,
+    ],
     ["IPv6 loopback", knock("/?client_id=a", {}, "::1"), null, { identity: "client:a" }],
     ["mapped loopback", knock("/?client_id=a", {}, "::ffff:127.0.0.1"), null, { identity: "client:a" }],
   ])("lets in: %s", (_what, who, token, visitor) => {
@@ -166,7 +184,6 @@ describe("identity", () => {
   });
 
   it.each<[string, Knock, string | null, number]>([
-    ["a wrong token", knock("/?token=wrong"), "secret", 4401],
     ["no token", knock("/?client_id=alice"), "secret", 4401],
     ["an empty token", knock("/?token="), "secret", 4401],
     ["a token where none is configured", knock("/?token=guess"), null, 4401],
@@ -176,6 +193,12 @@ describe("identity", () => {
     [
       "a page of another origin with the token",
       knock("/?token=secret", { origin: "http://evil.example" }),
+      "secret",
+      4403,
+    ],
+    [
+      "the page behind a proxy that names itself as the host",
+      knock("/?token=secret", { origin: "https://chat.example.com", "x-forwarded-host": "chat.example.com" }),
       "secret",
       4403,
     ],
@@ -189,5 +212,21 @@ describe("identity", () => {
     ],
   ])("turns away: %s", (_what, who, token, code) => {
     expect(admit(who, token)).toMatchObject({ ok: false, code });
+  });
+
+  it.each<[string, Knock, object]>([
+    ["in the query", knock("/?token=x&client_id=al"), { ok: "redeem", token: "x", named: "al" }],
+    ["in a header", knock("/", { authorization: "Bearer x" }), { ok: "redeem", token: "x", named: null }],
+    ["under a name too long to be one", knock(`/?token=x&client_id=${"n".repeat(129)}`), { named: "n".repeat(129) }],
+  ])("asks about a token that is not the gateway's: %s", (_what, who, judged) => {
+    expect(admit(who, "secret")).toMatchObject(judged);
+  });
+
+  it("takes a one-time token for the client it was issued for, and for nobody else", () => {
+    const alice = { ok: true, visitor: { identity: "client:alice", isOwner: false, clientId: "alice" } };
+    expect([byToken("alice", null), byToken("alice", "alice")]).toEqual([alice, alice]);
+    expect(byToken("owner", null)).toMatchObject({ visitor: { identity: "client:owner", isOwner: false } });
+    const turnedAway = [byToken("alice", "bob"), byToken(null, "alice"), byToken(null, null)];
+    for (const each of turnedAway) expect(each).toMatchObject({ ok: false, code: 4401 });
   });
 });
