@@ -7,11 +7,16 @@ import { WebSocket } from "ws";
 import { openGateway, openHome, openModel, openRedis, percentile } from "./support.mjs";
 
 const SESSIONS = 50;
-const TURNS = 20;
+const TURNS = 8;
+/** A model that answers for 1.5 s. */
+const CHUNKS = 20;
+const GAP_MS = 75;
 
 async function converse(port, index, turns, onTurn) {
   const socket = new WebSocket(`ws://127.0.0.1:${port}/?client_id=bench-${index}`);
   await once(socket, "open");
+  // People do not speak in chorus: sessions begin one after the other, over the length of a turn.
+  await new Promise((resolve) => setTimeout(resolve, (index / SESSIONS) * CHUNKS * GAP_MS));
   const waiting = new Map();
   socket.on("message", (data) => {
     const frame = JSON.parse(String(data));
@@ -34,7 +39,7 @@ async function converse(port, index, turns, onTurn) {
 export async function addedLatency() {
   const { home, close } = await openHome();
   const redis = await openRedis(home);
-  const model = await openModel({ chunks: 20, gapMs: 15 });
+  const model = await openModel({ chunks: CHUNKS, gapMs: GAP_MS });
   const gateway = await openGateway(home, {
     workspace: `${home}/w`,
     redis: { url: redis.socket },

@@ -86,14 +86,15 @@ export class AgentLoop {
 
   /** Someone stopped a session or wrote to it: if it runs here and a stop covers its turn, abort it. */
   async onHint(key: SessionKey): Promise<void> {
-    for (const { turn, end } of this.#running) {
-      if (turn.lease.key !== key) continue;
-      try {
-        if (await isStoppedNow(turn)) end.abort(new TurnAborted("stopped"));
-      } catch (error) {
-        // The next safe point asks again.
-        this.#deps.logger.debug({ err: error, session: key }, "a hint could not be followed up");
-      }
+    for (const running of this.#running) if (running.turn.lease.key === key) await this.#endIfStopped(running);
+  }
+
+  async #endIfStopped({ turn, end }: Running): Promise<void> {
+    try {
+      if (await isStoppedNow(turn)) end.abort(new TurnAborted("stopped"));
+    } catch (error) {
+      // The next safe point asks again.
+      turn.logger.debug({ err: error }, "whether a turn is stopped could not be found out");
     }
   }
 

@@ -77,6 +77,8 @@ export interface TurnContext {
   readonly startedMs: number;
   rows: TurnRows;
   answer: Answer | null;
+  /** Whether a stop came before this process could hear of it: asked at the start, awaited before the model is. */
+  readonly stopAsked: Promise<boolean>;
   /** Text of the step that runs. */
   partial: string;
   /** Times that messages were taken in. */
@@ -94,7 +96,11 @@ export function readTurn(turn: TurnContext): void {
 }
 
 /** Whether a stop covers the turn as far as it has come. Throws `LEASE_LOST`. */
-export async function isStoppedNow({ deps, lease, rows }: TurnContext): Promise<boolean> {
+export async function isStoppedNow({
+  deps,
+  lease,
+  rows,
+}: Pick<TurnContext, "deps" | "lease" | "rows">): Promise<boolean> {
   const { inboundKeys } = rows;
   const { stopped } = await deps.bus.check({ key: lease.key, fence: lease.fence, inboundKeys, route: "", take: 0 });
   return stopped.length > 0;

@@ -5,7 +5,7 @@
  */
 import type { Row } from "../session/row.js";
 import { EXPIRED_CALL, GIVE_UP_NOTICE, INTERRUPTED_CALL, INTERRUPTED_ROW } from "./apology.js";
-import { type Answer, isStoppedNow, openStreamOf, readTurn, type TurnContext, unsettledOf } from "./turn-context.js";
+import { type Answer, openStreamOf, readTurn, type TurnContext, unsettledOf } from "./turn-context.js";
 import { closingRows, danglingCalls, spokenIn, toolRowOf } from "./turn-messages.js";
 import { deliver } from "./turn-respond.js";
 import type { StoredFinal } from "./turn-rows.js";
@@ -91,9 +91,7 @@ async function sayAgain(turn: TurnContext): Promise<void> {
 export async function restore(turn: TurnContext): Promise<"command" | "run" | "park" | "save" | "stop"> {
   readTurn(turn);
   voidFormerStream(turn);
-  const { rows, session, logger } = turn;
-  // Asked once more: a stop may have come before this process could hear of it.
-  const isStopped = turn.isStopped || (await isStoppedNow(turn));
+  const { rows, session, logger, isStopped } = turn;
   if (!rows.hasBegun) {
     await closeFormerTurn(turn);
     return isStopped ? "stop" : "command";

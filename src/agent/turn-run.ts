@@ -159,7 +159,7 @@ async function drive(turn: TurnContext): Promise<"save" | "park"> {
 export async function run(turn: TurnContext): Promise<"save" | "park" | "stop" | "fail"> {
   const { logger, signal } = turn;
   try {
-    return await drive(turn);
+    return (await turn.stopAsked) ? "stop" : await drive(turn);
   } catch (error) {
     const reason: unknown = signal.aborted ? signal.reason : error;
     if (reason instanceof TurnAborted && reason.why === "stopped") return "stop";

@@ -43,7 +43,8 @@ const STATES: Readonly<Record<State, Step>> = {
   stop,
   fail,
   save: async (turn) => {
-    await turn.session.sync();
+    // What was shown so far leaves while the disk works.
+    await Promise.all([turn.session.sync(), turn.output.flush()]);
     turn.deps.faults("turn.finished");
     return "respond";
   },
@@ -107,7 +108,10 @@ export function createTurn(deps: TurnDeps, input: TurnInput): TurnContext {
   const rows = turnRowsOf(session.session.messages, { inboundKey: message.key, clientId: message.message.id });
   const nothingYet = { answer: null, partial: "", takenIn: 0, voided: 0, settled: new Set<string>() };
   const logger = bindTurn(deps.logger, { session: lease.key, turn: rows.turnId, message });
-  return { deps, logger, ...input, startedMs: performance.now(), rows, ...nothingYet };
+  const stopAsked = isStoppedNow({ deps, lease, rows });
+  // Whoever awaits it gets its error; a turn that ends before is not to be troubled.
+  stopAsked.catch(() => undefined);
+  return { deps, logger, ...input, startedMs: performance.now(), rows, stopAsked, ...nothingYet };
 }
 
 /** Runs a turn to its end. Throws `LEASE_LOST`, `TurnAborted` (drained), or what made the try fail. */

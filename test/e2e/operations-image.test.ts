@@ -78,11 +78,11 @@ describe("docker-compose.yml", () => {
 
   it("bounds Redis below its container, and lets it throw nothing away", () => {
     const command = strings(at(compose, "services", "redis", "command"));
-    const valueOf = (option: string) => command[command.indexOf(option) + 1] ?? "";
-    expect(valueOf("--appendonly")).toBe("yes");
-    expect(valueOf("--maxmemory-policy")).toBe("noeviction");
+    const optionOf = (option: string) => command[command.indexOf(option) + 1] ?? "";
+    expect(optionOf("--appendonly")).toBe("yes");
+    expect(optionOf("--maxmemory-policy")).toBe("noeviction");
     const limit = bytesOf(String(at(compose, "services", "redis", "mem_limit")));
-    expect(bytesOf(valueOf("--maxmemory"))).toBeLessThanOrEqual(limit / 2);
+    expect(bytesOf(optionOf("--maxmemory"))).toBeLessThanOrEqual(limit / 2);
   });
 
   it("names volumes and files that exist", async () => {

@@ -2,6 +2,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { until } from "../support/bus-fixture.js";
 import { Client } from "./support/client.js";
 import { scrape, scrapeUntil } from "./support/metrics.js";
 import { LEASE_MS, Stage } from "./support/stage.js";
@@ -53,8 +54,11 @@ it(
     await client.connect(await door.url("alice"));
     await client.say("hello", "m1");
     await sleeper.frozen();
+    const sinceMs = performance.now();
     const other = await stage.gateway({ role: "worker" });
     await client.end("m1");
+    // The lease may have been a third gone when it fell asleep; the stall is to be longer than a whole one.
+    await until(() => performance.now() - sinceMs > 2 * LEASE_MS);
     sleeper.thaw();
     const lost = await scrapeUntil(
       await sleeper.ready,
