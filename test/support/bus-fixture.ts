@@ -54,7 +54,15 @@ export async function createBusFixture(
   };
   const stack = await connectRedisStack({ ...options, prefix }, AbortSignal.timeout(10_000));
   const { intake, holding, ready, leases } = stack;
-  const bus = new Bus({ intake, holding, ready, isUnified: false, faults: options.faults, logger: options.logger, metrics: options.metrics });
+  const bus = new Bus({
+    intake,
+    holding,
+    ready,
+    isUnified: false,
+    faults: options.faults,
+    logger: options.logger,
+    metrics: options.metrics,
+  });
   const lock = new SessionLock({
     leases,
     timing: timingOf(options.leaseMs),
