@@ -7,6 +7,8 @@ const reports = process.env.TEST_REPORTS;
 
 export default defineConfig({
   test: {
+    // End-to-end tests mostly wait for leases to end, so a third file fits on two cores.
+    maxWorkers: 3,
     reporters: reports ? ["default", ["json", { outputFile: `${reports}/${process.pid}.json` }]] : ["default"],
     projects: [
       { test: { ...shared, name: "rules", include: ["test/rules/**/*.test.ts"] } },
@@ -24,7 +26,6 @@ export default defineConfig({
           name: "e2e",
           include: ["test/e2e/**/*.test.ts"],
           testTimeout: 60_000,
-          maxWorkers: 2,
         },
       },
     ],

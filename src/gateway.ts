@@ -116,6 +116,7 @@ async function start(given: GatewayOptions, stopping: Stopping): Promise<Gateway
   stopping.push("upkeep", () => upkeep.stop());
 
   // 6. Work, then the doors.
+  stopping.push("channels", () => running.channels?.stop());
   if (role === "all" || role === "worker") await startWorker({ options, parts, loop: agent.loop, running, stopping });
   if (role === "all" || role === "channels")
     await startChannels({ options, parts, ingress: agent.ingress, faults, metrics, running, stopping });
@@ -222,9 +223,13 @@ async function startChannels(work: {
     clock: createSystemClock(),
     settings: { leaseMs, drainMs: Math.min(drainMs, 10_000), sendTimeoutMs: 60_000, watchMs: 1000 },
   });
-  await manager.start();
   running.channels = manager;
+  await manager.start();
   running.upgrade = upgrade;
+  // The first step of stopping; the channels themselves stop when what they took in is answered.
+  stopping.push("intake", () => {
+    running.upgrade = null;
+    manager.refuseNew();
+  });
   running.accounts = channels.filter(isOutboxChannel).map(({ account }) => account);
-  stopping.push("channels", () => manager.stop());
 }

@@ -28,6 +28,7 @@ export interface ManagerDeps {
 export class ChannelManager {
   readonly #supervisors: ReadonlyMap<string, Supervisor>;
   readonly #accept: ManagerDeps["accept"];
+  #isRefusing = false;
   #stopped: Promise<void> | null = null;
 
   constructor(deps: ManagerDeps) {
@@ -48,8 +49,14 @@ export class ChannelManager {
     await Promise.all([...this.#supervisors.values()].map((supervisor) => supervisor.start()));
   }
 
-  /** Takes nothing new in from now on; returns when every channel has stopped. Idempotent. */
+  /** Takes nothing new in from now on; answers to what was taken in still go out. */
+  refuseNew(): void {
+    this.#isRefusing = true;
+  }
+
+  /** Takes nothing new in and returns when every channel has stopped. Idempotent. */
   stop(): Promise<void> {
+    this.refuseNew();
     this.#stopped ??= Promise.all([...this.#supervisors.values()].map((supervisor) => supervisor.stop())).then(
       () => {},
     );
@@ -62,7 +69,7 @@ export class ChannelManager {
   }
 
   async #takeIn(message: InboundMessage): Promise<Accepted> {
-    if (this.#stopped !== null) throw new NanogateError("BUS_UNAVAILABLE", "the gateway is stopping");
+    if (this.#isRefusing) throw new NanogateError("BUS_UNAVAILABLE", "the gateway is stopping");
     return this.#accept(message);
   }
 }

@@ -34,6 +34,24 @@ it("finishes a running turn before it ends", async () => {
   expect(stage.model.requests).toHaveLength(1);
 });
 
+it("takes nothing new in while it ends, and gives the running answer to who is still connected", async () => {
+  stage = await Stage.open();
+  const everything = await stage.gateway();
+  const client = await clientAt(everything, "c1");
+  const open = stage.model.hold("hello");
+  const begun = stage.model.arrival("hello");
+  await client.say("hello", "m1");
+  await begun;
+  const ended = everything.stop();
+  await everything.logged("stopping");
+  await expect(client.say("too late", "m2")).rejects.toThrow("unavailable");
+  open();
+  await client.end("m1");
+  expect(client.isConnected).toBe(true);
+  expect(client.answers).toEqual(["re: hello"]);
+  expect(await ended).toEqual({ code: 0, signal: null });
+});
+
 it("begins nothing new when it is told to end: what waits behind the running turn is another worker's", async () => {
   stage = await Stage.open({ gateway: { drainMs: 20_000 }, agent: { model: "peer/m", queueMode: "followup" } });
   const [door, worker] = [await stage.gateway({ role: "channels" }), await stage.gateway({ role: "worker" })];
