@@ -1,14 +1,14 @@
 /**
  * What the model is sent: the system prompt, then the session's history, which ends in the user's message. It holds no
  * clock and no chance, so that equal input gives equal bytes and a provider's cache stays warm. Invariant: files of the
- * workspace are read anew for each turn, and what is not there is left out. [CTX-1..9]
+ * workspace are looked at anew for each turn, and what is not there is left out. [CTX-1..9]
  */
-import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { getHistory } from "../session/history.js";
 import { estimateTokens } from "../session/history-text.js";
 import type { Session } from "../session/session.js";
 import type { ChatMessage } from "./providers/provider.js";
+import { TextFiles } from "./text-files.js";
 
 export interface ContextDeps {
   /** The workspace's folder. */
@@ -51,21 +51,13 @@ function identity(folder: string, channel: string): string {
   ].join("\n");
 }
 
-async function readOrNull(file: string): Promise<string | null> {
-  try {
-    return (await readFile(file, "utf8")).trim();
-  } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return null;
-    throw error;
-  }
-}
-
 export function createContextBuilder(deps: ContextDeps): ContextBuilder {
   const { folder, contextWindow, maxOutputTokens, templates } = deps;
+  const files = new TextFiles();
   const roomTokens = contextWindow - maxOutputTokens - MARGIN_TOKENS;
 
   async function part({ file, title }: { file: string; title: string }): Promise<string[]> {
-    const text = await readOrNull(path.join(folder, file));
+    const text = await files.read(path.join(folder, file));
     if (text === null || text === "" || text === templates.get(file)?.trim()) return [];
     return [`## ${title} (${file})\n\n${text}`];
   }

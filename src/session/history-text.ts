@@ -11,6 +11,8 @@ const IMAGE_NAME = /\.(?:avif|bmp|gif|heic|jpe?g|png|svg|tiff?|webp)$/i;
 const TIME_MARK = /^(?:\s*\[Message Time: [^\]\n]*\][ \t]*\n?)+/;
 const IMAGE_LINE = /^\s*\[image: [^\]\n]*\]\s*$/;
 const ECHOED_CALL = /^\s*(?:message|generate_image)\(.*\)\s*$/;
+/** What every line that is taken out begins with. */
+const MARKS = /\[Message Time: |\[image: |message\(|generate_image\(/;
 const FENCE_LINE = /^\s*(?:```|~~~)/;
 
 function breadcrumb(media: string | MediaRef): string {
@@ -30,7 +32,10 @@ export function userText(content: RowContent, media: ReadonlyArray<string | Medi
  * image, lines that spell a tool call out. Quoted code is left alone. [SES-37]
  */
 export function assistantText(content: RowContent): string {
-  const lines = textOf(content).replace(TIME_MARK, "").split("\n");
+  const text = textOf(content);
+  // Nearly every text: without one of these no rule below finds anything.
+  if (!MARKS.test(text)) return text;
+  const lines = text.replace(TIME_MARK, "").split("\n");
   let isCode = false;
   const kept = lines.filter((line) => {
     if (FENCE_LINE.test(line)) isCode = !isCode;
@@ -49,7 +54,7 @@ export function toolText(content: RowContent): string {
 
 /**
  * A cheap guess of how many tokens a text is, from its characters alone; rather too high than too low. Scripts beyond
- * Latin take more tokens a character.
+ * Latin take more tokens a character. Never more than one token a UTF-16 unit.
  */
 export function estimateTokens(text: string): number {
   let quarters = 0;

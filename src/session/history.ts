@@ -120,8 +120,23 @@ function costOf(unit: Unit, estimate: (text: string) => number): number {
   return tokens;
 }
 
+/** One token a UTF-16 unit is the most that `estimateTokens` says. */
+function costAtMost(units: readonly Unit[]): number {
+  let units16 = 0;
+  for (const unit of units) units16 += costOf(unit, (text) => text.length);
+  return units16;
+}
+
 /** Index of the oldest unit that fits, counted from the newest; the newest always does. */
 function windowStart(units: readonly Unit[], options: HistoryOptions): number {
+  const isBounded = Boolean(options.maxMessages);
+  // Most sessions are far from their bound: looking at every character of them would be most of a turn's own work.
+  if (
+    !isBounded &&
+    options.estimate === undefined &&
+    costAtMost(units) <= (options.maxTokens || Number.POSITIVE_INFINITY)
+  )
+    return 0;
   const estimate = options.estimate ?? estimateTokens;
   const maxTokens = options.maxTokens || Number.POSITIVE_INFINITY;
   const maxMessages = options.maxMessages || Number.POSITIVE_INFINITY;

@@ -29,9 +29,9 @@ function answerTo(request: ModelRequest): string {
 }
 
 /** Words of any language, each with the spaces and marks behind it; joined they give the text back. */
-function wordsOf(text: string): string[] {
+function wordsOf(text: string, segmenter: Intl.Segmenter): string[] {
   const words: string[] = [];
-  for (const { segment, isWordLike } of new Intl.Segmenter("und", { granularity: "word" }).segment(text)) {
+  for (const { segment, isWordLike } of segmenter.segment(text)) {
     const last = words.length - 1;
     if (isWordLike || last < 0) words.push(segment);
     else words[last] = `${words[last]}${segment}`;
@@ -41,11 +41,12 @@ function wordsOf(text: string): string[] {
 
 /** The demo provider; any model name will do. */
 export function createDemoProvider(): Provider {
+  const segmenter = new Intl.Segmenter("und", { granularity: "word" });
   return {
     name: "demo",
     async *stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ProviderEvent> {
       const answer = answerTo(request);
-      for (const text of wordsOf(answer)) {
+      for (const text of wordsOf(answer, segmenter)) {
         signal.throwIfAborted();
         yield { type: "text", text };
       }

@@ -13,9 +13,15 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** Schemas never change, and making one takes longer than most of a turn's own work. */
+const made = new WeakMap<z.ZodType, JsonSchema>();
+
 /** The schema of a tool's input as the model is shown it. */
 export function inputSchemaOf(input: z.ZodType): JsonSchema {
+  const known = made.get(input);
+  if (known !== undefined) return known;
   const { $schema: _dialect, ...schema } = z.toJSONSchema(input, { io: "input" });
+  made.set(input, schema);
   return schema;
 }
 
