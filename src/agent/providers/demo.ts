@@ -1,6 +1,6 @@
 /**
- * The model that needs nothing: it repeats what it was told and says how to connect a real one. It uses no network, no
- * clock and no chance, calls no tools, and never pretends to be a model. Invariant: the same request gives the same
+ * The model that needs nothing: it repeats what it was told and, at the start of a conversation, says how to connect a real
+ * one. It uses no network, no clock and no chance, calls no tools, and never pretends to be a model. Invariant: the same request gives the same
  * answer in the same pieces, bounded however long the request is, and every answer begins with the label.
  */
 import { estimateUsage } from "./estimate.js";
@@ -25,7 +25,9 @@ function shorten(text: string): string {
 
 function answerTo(request: ModelRequest): string {
   const said = lastUserText(request);
-  return said === "" ? `${LABEL} ${HINT}` : `${LABEL} You said: ${shorten(said)}\n\n${HINT}`;
+  if (said === "") return `${LABEL} ${HINT}`;
+  const isFirst = !request.messages.some(({ role }) => role === "assistant");
+  return `${LABEL} You said: ${shorten(said)}${isFirst ? `\n\n${HINT}` : ""}`;
 }
 
 /** Words of any language, each with the spaces and marks behind it; joined they give the text back. */

@@ -28,6 +28,14 @@ test.each(["hello there", "Привет, как дела?", "今日は良い天�
   },
 );
 
+test("says how to connect a model at the start of a conversation only", async () => {
+  const earlier: ChatMessage[] = [
+    { role: "user", content: "one" },
+    { role: "assistant", content: "[demo model] You said: one", toolCalls: [] },
+  ];
+  expect((await ask("two", undefined, earlier)).text).toBe("[demo model] You said: two");
+});
+
 test("any input: bounded, labelled, encodable", async () => {
   await fc.assert(
     fc.asyncProperty(fc.string({ unit: "binary", maxLength: 3000 }), async (said) => {
