@@ -74,8 +74,4 @@ export async function settleLeftovers(request: LeftoverRequest): Promise<void> {
       await unlink(prev);
     }
   }
-  const inode = await inodeOf(path);
-  if (known !== null && inode !== known.inode) {
-    logger.warn({ ...ids, known: known.inode, inode }, "the session file is another one than before; taken as it is");
-  }
 }

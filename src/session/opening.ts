@@ -102,6 +102,10 @@ async function prepare(opening: Opening): Promise<FreshHandle> {
   const { path, known, lease, tools } = opening;
   await settleLeftovers({ path, known, lease, io: tools.io, logger: tools.logger });
   const fresh = await openForAppend(path);
+  if (known !== null && fresh.inode !== known.inode) {
+    const ids = { session: lease.key, fence: lease.fence, file: path, known: known.inode, inode: fresh.inode };
+    tools.logger.warn(ids, "the session file is another one than before; taken as it is");
+  }
   await keepShortened(opening, fresh).catch((error: unknown) => closeAndThrow(fresh.handle, error));
   return fresh;
 }
