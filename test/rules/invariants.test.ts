@@ -10,7 +10,7 @@ const INVARIANTS: ReadonlyArray<{ says: string; tests: ReadonlyArray<readonly [f
   {
     says: "acknowledged means stored; a bound reached means push-back",
     tests: [
-      ["channels/websocket/protocol.test.ts", "accept"],
+      ["channels/websocket/protocol.test.ts", "says nothing of a message before it is stored, and keeps the order"],
       ["redis/states.test.ts", "refuses whole over the bound, and takes in again once there is room"],
       ["e2e/redis-outage.test.ts", "away for longer than the deadline: told so, nothing stored"],
     ],
@@ -65,7 +65,8 @@ const INVARIANTS: ReadonlyArray<{ says: string; tests: ReadonlyArray<readonly [f
   {
     says: "what has a receipt is not sent again; what failed for good is in the dead letters",
     tests: [
-      ["channels/delivery.test.ts", "receipt"],
+      ["channels/delivery.test.ts", "does not send the parts before it again"],
+      ["channels/delivery.test.ts", "keep a new owner from sending a part again"],
       ["redis/dead-letters.test.ts", "carries a decision out once, however often its call is repeated"],
     ],
   },
@@ -73,7 +74,7 @@ const INVARIANTS: ReadonlyArray<{ says: string; tests: ReadonlyArray<readonly [f
     says: "a dead worker's turn is finished by another from the stored rows",
     tests: [
       ["e2e/kill-points.test.ts", "tool.finished"],
-      ["agent/turn-resume.test.ts", "interrupted"],
+      ["agent/turn-resume.test.ts", "with no call answered closes them all as interrupted and goes on"],
       ["e2e/kill-points.test.ts", "ends the stream of a dead worker with the answer that it had stored"],
     ],
   },
