@@ -175,7 +175,9 @@ export class SessionLock {
         else lease.renewed(sentAtMs);
       }
     } catch (error) {
-      this.#deps.logger.warn({ err: error, held: leases.length }, "leases could not be renewed");
+      // With nothing held only the sign of life is late, and the next one comes soon.
+      const level = leases.length > 0 ? "warn" : "debug";
+      this.#deps.logger[level]({ err: error, held: leases.length }, "leases could not be renewed");
     }
   }
 }

@@ -15,9 +15,11 @@ describe("without a gateway", () => {
     home = await LoneHome.open();
     const texts = numbered(20);
     const ends = await Promise.all(texts.map((text) => home.call(text).ended));
-    expect(ends.map(({ code, out, err }) => ({ code, out, err }))).toEqual(
-      texts.map((text) => ({ code: 0, out: `re: ${text}\n`, err: "" })),
+    expect(ends.map(({ code, out }) => ({ code, out }))).toEqual(
+      texts.map((text) => ({ code: 0, out: `re: ${text}\n` })),
     );
+    // Twenty processes at once may be late with a renewal and warn; none may fail.
+    expect(ends.filter(({ err }) => err.includes('"level":50'))).toEqual([]);
     const rows = await home.rows("cli:direct");
     expect(rows).toHaveLength(40);
     expect(historyFaults(rows)).toEqual([]);
