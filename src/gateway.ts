@@ -10,7 +10,7 @@ import type { Bus } from "./bus/bus.js";
 import { UpkeepLoop } from "./bus/upkeep-loop.js";
 import { createSystemClock } from "./channels/clock.js";
 import { ChannelManager } from "./channels/manager.js";
-import { createChannels, type UpgradeHandler } from "./channels/registry.js";
+import { createChannels, describeChannels, type UpgradeHandler } from "./channels/registry.js";
 import { isOutboxChannel } from "./channels/supervisor.js";
 import { timingOf } from "./config/timing.js";
 import { createFaultHook, type FaultHook, noFaults } from "./faults.js";
@@ -212,6 +212,8 @@ async function startChannels(work: {
     token: config.gateway.token,
     metrics,
   });
+  for (const { name, policy } of describeChannels({ config: config.channels, token: config.gateway.token }))
+    options.logger.info({ channel: name, policy }, "who may use a channel");
   const { leaseMs, drainMs } = config.gateway;
   const manager = new ChannelManager({
     channels,

@@ -139,6 +139,15 @@ describe("beside a gateway", () => {
   const command = (...args: string[]) =>
     run([...args, "-c", stage.configFile, "-w", stage.workspace], { home: stage.home });
 
+  it("the start-up log says of each channel who may use it", async () => {
+    await start();
+    const [said] = gateway.log.split("\n").filter((line) => line.includes("who may use a channel"));
+    expect(JSON.parse(said ?? "{}")).toMatchObject({
+      channel: "websocket",
+      policy: expect.stringContaining("Only this machine"),
+    });
+  });
+
   it("status tells what runs and what waits", async () => {
     await start({ agent: { model: "peer/m", queueMode: "followup" }, gateway: { concurrency: 1 } });
     const release = stage.model.hold("first");
