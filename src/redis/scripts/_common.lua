@@ -72,17 +72,20 @@ local function wake(s, delayMs)
   return w
 end
 
+-- Keeps a slot for a session that is called next; false when it waits no more.
+local function callIn(s)
+  if redis.call('HGET', session(s), 'st') ~= 'sched' then return false end
+  redis.call('ZADD', key('turns'), int(nowMs + A.leaseMs), s)
+  wake(s, 0)
+  return true
+end
+
 -- Frees a slot and keeps it for the session that has waited longest, so that nobody overtakes it.
 local function freeSlot(s)
   if redis.call('ZREM', key('turns'), s) == 0 then return end
   while true do
     local head = redis.call('ZPOPMIN', key('waiting'))[1]
-    if not head then return end
-    if redis.call('HGET', session(head), 'st') == 'sched' then
-      redis.call('ZADD', key('turns'), int(nowMs + A.leaseMs), head)
-      wake(head, 0)
-      return
-    end
+    if not head or callIn(head) then return end
   end
 end
 

@@ -41,10 +41,7 @@ if A.maxTurns > 0 then
   local free = A.maxTurns - redis.call('ZCARD', key('turns'))
   for _, s in ipairs(free > 0 and redis.call('ZRANGE', key('waiting'), 0, free - 1) or {}) do
     redis.call('ZREM', key('waiting'), s)
-    if redis.call('HGET', session(s), 'st') == 'sched' then
-      redis.call('ZADD', key('turns'), int(nowMs + A.leaseMs), s)
-      wake(s, 0)
-    end
+    callIn(s)
   end
 end
 return { wakes, taken }
