@@ -18,7 +18,7 @@ import { assembleModels, labelOf } from "./gateway-models.js";
 import { packageVersion } from "./gateway-version.js";
 import type { Logger } from "./logger.js";
 import type { Metrics } from "./metrics.js";
-import { nodeIo } from "./session/io.js";
+import { nodeIo, withFewFlushes } from "./session/io.js";
 import { SessionManager } from "./session/manager.js";
 import { resolveInside } from "./workspace/scope.js";
 import { BOOTSTRAP_FILES, readTemplate, type Workspace } from "./workspace/workspace.js";
@@ -69,7 +69,7 @@ export async function assembleAgent({
   const { agent } = config;
   const { bus, lock, stack } = parts;
   const providers = assembleModels(config, logger, metrics);
-  const fileTools = { io: nodeIo, faults, logger, clock: Date.now };
+  const fileTools = { io: withFewFlushes(nodeIo), faults, logger, clock: Date.now };
   const sessions = new SessionManager({
     folder: workspace.sessions,
     fsync: config.session.fsync,

@@ -4,6 +4,8 @@
  */
 import { GIVE_UP_NOTICE } from "./agent/apology.js";
 import { Bus } from "./bus/bus.js";
+import { LocalFirst } from "./bus/local-first.js";
+import type { ReadyQueue } from "./bus/ports.js";
 import { timingOf } from "./config/timing.js";
 import type { FaultHook } from "./faults.js";
 import type { GatewayOptions } from "./gateway-options.js";
@@ -24,6 +26,8 @@ const INTAKE_DEADLINE_MS = 5000;
 export interface BusParts {
   stack: RedisStack;
   bus: Bus;
+  /** The queue that this process schedules with and works from. */
+  ready: ReadyQueue;
   lock: SessionLock;
   close(): Promise<void>;
 }
@@ -98,7 +102,8 @@ export async function assembleBus(
     await server.leave();
     throw error;
   });
-  const { intake, holding, ready, leases } = stack;
+  const { intake, holding, leases } = stack;
+  const ready = new LocalFirst(stack.ready);
   const bus = new Bus({ intake, holding, ready, isUnified: config.agent.unifiedSession, faults, logger, metrics });
   const lock = new SessionLock({
     leases,
@@ -112,6 +117,7 @@ export async function assembleBus(
   return {
     stack,
     bus,
+    ready,
     lock,
     close: async () => {
       await stack.close();

@@ -105,7 +105,7 @@ async function start(given: GatewayOptions, stopping: Stopping): Promise<Gateway
   const upkeep = new UpkeepLoop({
     bus,
     upkeep: stack.upkeep,
-    ready: stack.ready,
+    ready: parts.ready,
     measurePressure: () => stack.pressure.measure(),
     reapMs: timing.reapEveryMs,
     sweepMs: timing.sweepAfterMs / 3,
@@ -183,7 +183,7 @@ async function startWorker(work: {
 }): Promise<void> {
   const { options, parts, loop, running, stopping } = work;
   const { concurrency, drainMs } = options.loaded.config.gateway;
-  const consumer = await parts.stack.ready.consume(concurrency, (key, wake) => loop.run(key, wake));
+  const consumer = await parts.ready.consume(concurrency, (key, wake) => loop.run(key, wake));
   running.worker = { consumer, isBusy: () => loop.size >= concurrency };
   stopping.push("worker", async () => {
     // Nothing new is begun; what runs may end by itself for `drainMs`, then it is handed back.

@@ -22,13 +22,14 @@ export interface ContextDeps {
 
 export interface ContextRequest {
   session: Session;
-  /** Where the conversation takes place. */
-  channel: string;
+  /** The system prompt. */
+  system: string;
 }
 
 export interface ContextBuilder {
-  /** Throws when a file of the workspace cannot be read for another reason than being absent. */
-  build(request: ContextRequest): Promise<ChatMessage[]>;
+  /** The system prompt for a channel. Throws when a file of the workspace cannot be read for another reason than being absent. */
+  system(channel: string): Promise<string>;
+  build(request: ContextRequest): ChatMessage[];
 }
 
 /** Kept free for what the estimate misses. */
@@ -63,9 +64,12 @@ export function createContextBuilder(deps: ContextDeps): ContextBuilder {
   }
 
   return {
-    async build({ session, channel }) {
+    async system(channel) {
       const parts = (await Promise.all(PARTS.map(part))).flat();
-      const system = [identity(folder, channel), ...parts].join("\n\n---\n\n");
+      return [identity(folder, channel), ...parts].join("\n\n---\n\n");
+    },
+
+    build({ session, system }) {
       const maxTokens = Math.max(MIN_HISTORY_TOKENS, roomTokens - estimateTokens(system));
       return [{ role: "system", content: system }, ...getHistory(session, { maxTokens })];
     },

@@ -10,6 +10,7 @@ import type { CommandName } from "../commands.js";
 import { NanogateError } from "../errors.js";
 import type { Logger } from "../logger.js";
 import { type End, type Metrics, timed } from "../metrics.js";
+import type { PairingCommand } from "./commands/pairing.js";
 import { commandMistake, readCommand } from "./commands/parse.js";
 import { outgoingOf } from "./outgoing.js";
 
@@ -19,6 +20,7 @@ export interface IngressDeps {
   debounceMs: number;
   /** The text of `/help` and `/status`. */
   describe: (command: "help" | "status", key: SessionKey) => Promise<string>;
+  pairing: PairingCommand;
   logger: Logger;
   metrics: Metrics;
 }
@@ -94,6 +96,8 @@ export class Ingress {
       case "help":
       case "status":
         return this.#answer(message, await this.#deps.describe(name, key));
+      case "pairing":
+        return this.#answer(message, await this.#deps.pairing(message, args));
       case "stop":
         return this.#stop(message, args);
       case "new":

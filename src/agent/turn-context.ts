@@ -79,6 +79,8 @@ export interface TurnContext {
   answer: Answer | null;
   /** Whether a stop came before this process could hear of it: asked at the start, awaited before the model is. */
   readonly stopAsked: Promise<boolean>;
+  /** The system prompt: looked for while the user's row is written. */
+  readonly system: Promise<string>;
   /** Text of the step that runs. */
   partial: string;
   /** Times that messages were taken in. */

@@ -121,11 +121,10 @@ async function onEvent(turn: TurnContext, event: RunEvent): Promise<void> {
 }
 
 async function runInput(turn: TurnContext): Promise<RunInput> {
-  const { deps, rows, session, message, signal, logger } = turn;
+  const { deps, rows, session, signal, logger } = turn;
   const { provider, model } = deps.providers.resolve();
-  const { channel } = message.message;
   return {
-    messages: await deps.context.build({ session: session.session, channel }),
+    messages: deps.context.build({ session: session.session, system: await turn.system }),
     provider,
     model,
     tools: deps.tools(),

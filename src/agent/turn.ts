@@ -109,9 +109,11 @@ export function createTurn(deps: TurnDeps, input: TurnInput): TurnContext {
   const nothingYet = { answer: null, partial: "", takenIn: 0, voided: 0, settled: new Set<string>() };
   const logger = bindTurn(deps.logger, { session: lease.key, turn: rows.turnId, message });
   const stopAsked = isStoppedNow({ deps, lease, rows });
-  // Whoever awaits it gets its error; a turn that ends before is not to be troubled.
+  const system = deps.context.system(message.message.channel);
+  // Whoever awaits them gets their errors; a turn that ends before is not to be troubled.
   stopAsked.catch(() => undefined);
-  return { deps, logger, ...input, startedMs: performance.now(), rows, stopAsked, ...nothingYet };
+  system.catch(() => undefined);
+  return { deps, logger, ...input, startedMs: performance.now(), rows, stopAsked, system, ...nothingYet };
 }
 
 /** Runs a turn to its end. Throws `LEASE_LOST`, `TurnAborted` (drained), or what made the try fail. */

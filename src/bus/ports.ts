@@ -172,6 +172,10 @@ export interface Consumer {
   close(): Promise<void>;
   /** False when it stopped by itself: a health check asks. */
   isRunning(): boolean;
+  /** Fetches only while less than this runs, at least 1; what runs goes on. */
+  limit(concurrency: number): void;
+  /** Whether nothing waited when it last looked, and nothing was fetched since. */
+  isDrained(): boolean;
 }
 
 /** Sessions that are ready. Nothing rests on it: what it loses, the sweep finds. */

@@ -113,9 +113,11 @@ export class BullReadyQueue implements ReadyQueue {
     const { client, keys, faults, logger } = this.#deps;
     const connection = evenWhenFull(client.connection("patient"));
     const running = new Set<Promise<void>>();
+    let isDrained = false;
     const worker = new Worker<WakeJob>(
       QUEUE_NAME,
       async (job) => {
+        isDrained = false;
         faults("wake.fetched");
         const run = work(asSessionKey(job.data.s), job.data.w);
         running.add(run);
@@ -133,6 +135,9 @@ export class BullReadyQueue implements ReadyQueue {
       },
     );
     worker.on("error", (error) => logger.debug({ err: error }, "the ready-queue's consumer met an error"));
+    worker.on("drained", () => {
+      isDrained = true;
+    });
     worker.on("failed", (job, error) => logger.error({ err: error, session: job?.data.s }, "a wake-up failed"));
     await worker.waitUntilReady();
     return {
@@ -144,6 +149,10 @@ export class BullReadyQueue implements ReadyQueue {
         disconnect(connection);
       },
       isRunning: () => worker.isRunning(),
+      limit: (most) => {
+        worker.concurrency = Math.max(1, most);
+      },
+      isDrained: () => isDrained,
     };
   }
 

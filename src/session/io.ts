@@ -5,6 +5,7 @@
  * Invariant: a permission or disk error is never taken for corruption; it keeps its cause. [SES-23]
  */
 import { type FileHandle, open, stat } from "node:fs/promises";
+import pLimit from "p-limit";
 import { NanogateError } from "../errors.js";
 
 /** Writing and flushing; tests count them and let them fail. */
@@ -15,10 +16,19 @@ export interface SessionIo {
   sync(handle: FileHandle): Promise<void>;
 }
 
+/** Flushes at a time: Node has four threads for files, and a slow disk must not keep reads and appends from all of them. */
+const MAX_FLUSHES = 2;
+
 export const nodeIo: SessionIo = {
   append: async (handle, bytes) => (await handle.write(bytes, 0, bytes.length, null)).bytesWritten,
   sync: (handle) => handle.sync(),
 };
+
+/** `io` with a bound on flushes at a time. */
+export function withFewFlushes(io: SessionIo): SessionIo {
+  const flush = pLimit(MAX_FLUSHES);
+  return { ...io, sync: (handle) => flush(() => io.sync(handle)) };
+}
 
 /** True when `error` is the system's error of this name, such as `ENOENT`. */
 export function isSystemError(error: unknown, ...names: string[]): boolean {

@@ -26,7 +26,8 @@ async function builder(contextWindow = 200_000) {
 async function build(rows: readonly Row[] = [user("hi")], contextWindow?: number) {
   const now = "2026-01-01T00:00:00.000Z";
   const session = createSession({ key: asSessionKey("web:c"), rows, line: null, now });
-  return (await builder(contextWindow)).build({ session, channel: "web" });
+  const context = await builder(contextWindow);
+  return context.build({ session, system: await context.system("web") });
 }
 
 async function put(files: Record<string, string>): Promise<void> {
