@@ -77,7 +77,18 @@ async function storeResult(turn: TurnContext, event: EventOf<"tool_result">): Pr
   show(turn, `${turn.rows.turnId}.${call.id}.${phase}`, { type: "tool", callId: call.id, name: call.name, phase });
 }
 
+/** Says to a chat that an answer is being made, again with each step: who shows it stops when nothing comes for long. */
+function showWork(turn: TurnContext): void {
+  const { output, rows, message } = turn;
+  const { route } = message.message;
+  if (route.via !== "outbox") return;
+  output.show(
+    output.outgoing(route, rows.turnId, { id: `${rows.turnId}.work`, content: "", event: { type: "typing" } }),
+  );
+}
+
 async function onEvent(turn: TurnContext, event: RunEvent): Promise<void> {
+  if (event.type === "tool_start" || event.type === "tool_result") showWork(turn);
   switch (event.type) {
     case "text":
       return showText(turn, event);
@@ -123,8 +134,10 @@ async function onEvent(turn: TurnContext, event: RunEvent): Promise<void> {
 async function runInput(turn: TurnContext): Promise<RunInput> {
   const { deps, rows, session, signal, logger } = turn;
   const { provider, model } = deps.providers.resolve();
+  const { turnId } = rows;
+  const prompt = deps.context.build({ session: session.session, system: await turn.system, turnId });
   return {
-    messages: deps.context.build({ session: session.session, system: await turn.system }),
+    messages: await deps.media.vision.show(prompt, signal),
     provider,
     model,
     tools: deps.tools(),
@@ -139,6 +152,7 @@ async function runInput(turn: TurnContext): Promise<RunInput> {
 }
 
 async function drive(turn: TurnContext): Promise<"save" | "park"> {
+  showWork(turn);
   const run = runAgent(await runInput(turn));
   try {
     for (;;) {

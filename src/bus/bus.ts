@@ -9,6 +9,7 @@ import type { FaultHook, FaultPoint } from "../faults.js";
 import type { Logger } from "../logger.js";
 import { type Metrics, timed } from "../metrics.js";
 import {
+  editedKeyOf,
   type InboundMessage,
   inboundKeyOf,
   type MailboxMessage,
@@ -54,8 +55,9 @@ export interface PublishOptions {
 
 /** What was stored, and the turn it will start. */
 export interface PublishedInbound {
-  status: "stored" | "duplicate";
+  status: "stored" | "duplicate" | "ignored";
   sessionKey: SessionKey;
+  /** Of the message that is answered: an edit of a waiting one is that one. */
   inboundKey: string;
   turnId: string;
 }
@@ -78,12 +80,18 @@ export class Bus {
    */
   async publishInbound(message: InboundMessage, options: PublishOptions): Promise<PublishedInbound> {
     const sessionKey = this.sessionOf(message);
-    const inboundKey = inboundKeyOf(message);
-    const { status, wake } = await this.#deps.intake.publish({ key: sessionKey, inboundKey, message, ...options });
+    const ownKey = inboundKeyOf(message);
+    const { status, wake } = await this.#deps.intake.publish({
+      key: sessionKey,
+      inboundKey: ownKey,
+      message,
+      ...options,
+    });
     this.#deps.faults("publish.stored");
     await this.schedule(wake === null ? [] : [wake]);
     this.#deps.faults("publish.queued");
-    return { status, sessionKey, inboundKey, turnId: turnIdOf(inboundKey) };
+    const inboundKey = (status === "replaced" ? editedKeyOf(message) : null) ?? ownKey;
+    return { status: status === "replaced" ? "stored" : status, sessionKey, inboundKey, turnId: turnIdOf(inboundKey) };
   }
 
   /** Stops what runs and waits of a route; says how many messages that were. Durable before it returns. */

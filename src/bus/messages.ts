@@ -19,12 +19,16 @@ export function asSessionKey(text: string): SessionKey {
   return text.toWellFormed() as SessionKey;
 }
 
-/** A stored file that a message carries. `path` is relative to the workspace's media folder. */
+/** A stored file that a message carries. `path` is relative to the media folder of the home. */
 export interface MediaRef {
   path: string;
+  /** What the bytes say it is, not what its sender said. */
   mime: string;
+  /** As people called it, made safe. */
   name: string;
   bytes: number;
+  /** A spoken message: its words are what was said, when a transcription is configured. */
+  isVoice?: true;
 }
 
 /** JSON that a caller attaches: carried and stored, never interpreted by the core. */
@@ -82,6 +86,13 @@ export interface InboundMessage {
   /** Whether its sender may command the gateway itself; decided at the door. */
   isOwner: boolean;
   route: Route;
+  /**
+   * For `kind: "edit"`: which message reads so now. While that one waits it is replaced, while its turn runs the turn learns
+   * of it; afterwards `ifAnswered` counts.
+   */
+  edits?: { id: string; ifAnswered: "ignore" | "answer" };
+  /** A part of something bigger (an album): what its sender adds on the same route within this many ms, sliding, is one message. */
+  gatherMs?: number;
   metadata: Metadata;
 }
 
@@ -185,6 +196,11 @@ function digest(parts: readonly string[]): string {
  */
 export function inboundKeyOf(message: InboundMessage): string {
   return digest([message.route.account, message.chatId, message.kind, message.senderId, message.id]);
+}
+
+/** The key of the message that this one edits; null for one that edits nothing. */
+export function editedKeyOf(message: InboundMessage): string | null {
+  return message.edits === undefined ? null : inboundKeyOf({ ...message, kind: "message", id: message.edits.id });
 }
 
 /** The id of the turn that a message starts. The bus' scripts build the same id from the same key. */

@@ -35,9 +35,12 @@ export interface PublishEntry {
   wakesParked: boolean;
 }
 
-/** `wake` is set whenever the session is scheduled, also for a duplicate: its first publisher may have died. */
+/**
+ * `replaced`: it was the edit of a message that waits; `ignored`: that of one which is answered. `wake` is set whenever the
+ * session is scheduled, also for a duplicate: its first publisher may have died.
+ */
 export interface Published {
-  status: "stored" | "duplicate";
+  status: "stored" | "replaced" | "duplicate" | "ignored";
   wake: Wake | null;
 }
 

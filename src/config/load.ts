@@ -44,6 +44,9 @@ export interface LoadedConfig {
   readonly home: string;
   /** Folder of the embedded Redis. */
   readonly redisFolder: string;
+  /** Folder of the files that people sent, and that of messages that could not be stored yet. */
+  readonly mediaFolder: string;
+  readonly spoolFolder: string;
   /** The file that was read; null when there was none. */
   readonly file: string | null;
   /** Where each setting comes from, by its path with dots. */
@@ -70,6 +73,11 @@ export async function loadConfig(request: LoadRequest = {}): Promise<LoadedConfi
     workspace: resolvePath(checked.workspace, { home, base }),
     redis: { ...checked.redis, url: checked.redis.url ?? environment.redisUrl },
     gateway: { ...checked.gateway, token: await tokenOf(checked.gateway.token, env, home) },
+    channels: {
+      ...checked.channels,
+      telegram: settled(checked.channels.telegram),
+      discord: settled(checked.channels.discord),
+    },
   };
   return deepFreeze({
     config,
@@ -81,6 +89,8 @@ export async function loadConfig(request: LoadRequest = {}): Promise<LoadedConfi
     ],
     home,
     redisFolder: redisFolderIn(home),
+    mediaFolder: path.join(home, "media"),
+    spoolFolder: path.join(home, "spool"),
     file,
     origins: originsOf(config, { written, options: optionsOf(request), env }),
     logLevel: environment.logLevel,
@@ -187,6 +197,11 @@ function readEnvironment(env: Environment): FromEnvironment {
 
 async function tokenOf(written: string | null, env: Environment, home: string): Promise<string | null> {
   return written === "auto" ? env.NANOGATE_TOKEN?.trim() || (await readToken(home)) : written;
+}
+
+/** `"auto"` is on when there is a token. */
+function settled<Bot extends { enabled: boolean | "auto"; token: string | null }>(bot: Bot): Bot {
+  return bot.enabled === "auto" ? { ...bot, enabled: bot.token !== null } : bot;
 }
 
 function weakToken(config: Config): string[] {

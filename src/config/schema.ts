@@ -4,6 +4,7 @@
  * default configuration, with `${NAME}` templates where a value comes from the environment.
  */
 import { z } from "zod";
+import { channels } from "./channels-schema.js";
 import {
   durationMs,
   fromEnvironment,
@@ -14,6 +15,7 @@ import {
   wholeNumberOrNull,
   yesOrNo,
 } from "./fields.js";
+import { media, transcription } from "./media-schema.js";
 
 const HOUR_MS = 3_600_000;
 const AN_OBJECT = { error: "an object" };
@@ -121,14 +123,6 @@ const provider = z.object(
   AN_OBJECT,
 );
 
-const websocket = z.object(
-  {
-    enabled: yesOrNo().default(true).describe("Whether WebSocket clients, the page among them, may connect."),
-    streaming: yesOrNo().default(true).describe("Whether they see an answer while it is made."),
-  },
-  AN_OBJECT,
-);
-
 const session = z.object(
   {
     fsync: oneOf(["turn", "exit"])
@@ -176,7 +170,9 @@ export const configSchema = z
             baseUrl: "https://openrouter.ai/api/v1",
           },
         }),
-      channels: z.object({ websocket: websocket.prefault({}) }, AN_OBJECT).prefault({}),
+      channels: channels.prefault({}),
+      media: media.prefault({}),
+      transcription: transcription.prefault({}),
       session: session.prefault({}),
       tools: tools.prefault({}),
     },
@@ -210,6 +206,16 @@ export function crossCheck(config: Config): FieldProblem[] {
   if (model.length > 0 && !Object.hasOwn(providers, name ?? "")) {
     const known = Object.keys(providers).join(", ") || "none is configured";
     problems.push({ path: ["agent", "model"], allowed: `a model of a configured provider (${known})` });
+  }
+  const [voice] = config.transcription.model?.split("/") ?? [];
+  if (voice !== undefined && providers[voice]?.kind !== "openai") {
+    problems.push({ path: ["transcription", "model"], allowed: "a model of a configured provider of the kind openai" });
+  }
+  for (const name of ["telegram", "discord"] as const) {
+    const { enabled, token } = config.channels[name];
+    if (enabled === true && token === null) {
+      problems.push({ path: ["channels", name, "token"], allowed: "a bot token, or enabled: false" });
+    }
   }
   for (const [name, { kind, baseUrl }] of Object.entries(providers)) {
     if (kind === "openai" && baseUrl === null) {

@@ -59,7 +59,7 @@ export function envelopesOf(outgoing: readonly Outgoing[]): Envelope[] {
 }
 
 /** What a script needs to speak to a route by itself (`speak` in scripts/_common.lua). */
-function headerOf(route: Route, clientId: string): object {
+function headerOf(route: Route, clientId: string, from = ""): object {
   const parent = route.via === "call" ? { parent: route.parent, wait: route.waitId } : {};
   return {
     via: route.via,
@@ -69,6 +69,7 @@ function headerOf(route: Route, clientId: string): object {
     ...(route.threadId === undefined ? {} : { thread: route.threadId }),
     ...(route.messageId === undefined ? {} : { reply: route.messageId }),
     clientId,
+    from,
     address: liveAddressOf(route),
     ...(route.via === "outbox" ? { route: JSON.stringify(route) } : {}),
     ...parent,
@@ -81,7 +82,7 @@ function wellFormedJson(value: object): string {
 
 /** The header stored beside a message in the mailbox. */
 export function mailboxHeaderOf(message: InboundMessage): string {
-  return wellFormedJson(headerOf(message.route, message.id));
+  return wellFormedJson(headerOf(message.route, message.id, message.senderId));
 }
 
 /** The open stream as it is kept with the session; its own reader is `openStreamFrom`. */

@@ -3,7 +3,7 @@
  * not sent to Redis before message n was acknowledged, so a repeated command cannot overtake.
  */
 import { randomUUID } from "node:crypto";
-import { type Outgoing, routeKeyOf, type SessionKey } from "../bus/messages.js";
+import { editedKeyOf, type InboundMessage, type Outgoing, routeKeyOf, type SessionKey } from "../bus/messages.js";
 import type { Intake, PublishEntry, Published, StopRequest, Wake } from "../bus/ports.js";
 import { NanogateError } from "../errors.js";
 import { envelopesOf, mailboxHeaderOf } from "./envelope.js";
@@ -38,6 +38,20 @@ function isRefusal(reply: unknown): boolean {
   return list(reply)[0] === "overloaded";
 }
 
+const STATUS: Readonly<Record<string, Published["status"]>> = {
+  replaced: "replaced",
+  duplicate: "duplicate",
+  ignored: "ignored",
+};
+
+/** What an edit does: the message it replaces while that one waits, as it would have been had it come so. */
+function editOf(message: InboundMessage) {
+  const { edits, ...rest } = message;
+  if (edits === undefined) return null;
+  const instead = { ...rest, kind: "message", id: edits.id } satisfies InboundMessage;
+  return { of: editedKeyOf(message), payload: JSON.stringify(instead), isLate: edits.ifAnswered === "answer" };
+}
+
 export class RedisIntake implements Intake {
   readonly #deps: IntakeDeps;
   readonly #tails = new Map<SessionKey, Promise<unknown>>();
@@ -59,19 +73,19 @@ export class RedisIntake implements Intake {
       joins,
       header: mailboxHeaderOf(message),
       payload: JSON.stringify(message),
+      edit: editOf(message),
       debounceMs,
       wakesParked,
       maxMailbox: this.#deps.limits.maxMailbox,
       pressure: this.#deps.isUnderPressure(),
     };
     const reply = list(await this.#deps.journal.run("publish", args, isRefusal));
-    const status = text(reply[0]);
     if (isRefusal(reply)) {
       throw new NanogateError("BUS_OVERLOADED", "Too many messages wait already, so this one was not taken in.");
     }
     const isScheduled = text(reply[1]) === "sched";
     const wake = isScheduled ? { key, wake: integer(reply[2]), delayMs: integer(reply[3]) } : null;
-    return { status: status === "duplicate" ? "duplicate" : "stored", wake };
+    return { status: STATUS[text(reply[0])] ?? "stored", wake };
   }
 
   stop(request: StopRequest): Promise<{ stopped: number; wakes: Wake[] }> {

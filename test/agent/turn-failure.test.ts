@@ -38,7 +38,7 @@ describe("a model that fails", () => {
       expect(brief(said)).toEqual(["delta Well, ", "stream_reset", `notice ${apologyFor(code)}`, "turn_end failed"]);
       const rows = await agent.rows(one);
       expect(briefRows(rows)).toEqual(["user one", `final ${FAILED_ROW}`]);
-      expect(JSON.stringify([said, rows, result])).not.toContain("4711");
+      expect(JSON.stringify([said, rows, result])).not.toContain("org-4711");
       const logged = agent.log.find((line) => line.includes(SECRET));
       expect(JSON.parse(logged ?? "{}")).toMatchObject({ code, session: "web:c" });
     },
@@ -50,7 +50,7 @@ describe("a model that fails", () => {
     await agent.talk(one);
     await agent.talk(inbound("two", { id: "m2", route: eventsRoute("c") }));
     expect(provider.requests[1]?.messages.slice(1).map(({ role }) => role)).toEqual(["user", "assistant", "user"]);
-    expect(JSON.stringify(provider.requests[1])).not.toContain("4711");
+    expect(JSON.stringify(provider.requests[1])).not.toContain("org-4711");
   });
 
   it("after tools keeps what the tools did", async () => {

@@ -39,10 +39,17 @@ end
 local function entry(member)
   local n, id, route, joins, length, at = string.match(member, '^(%d+) (%S+) (%S+) (%d) (%d+) ()')
   return {
-    n = tonumber(n), id = id, route = route, joins = joins ~= '0', isFragment = joins == '2',
+    n = tonumber(n), id = id, route = route, joins = joins ~= '0', isFragment = joins == '2', kind = joins,
     header = string.sub(member, at, at + length - 1), payload = string.sub(member, at + length),
   }
 end
+
+-- The member of an entry with this payload.
+local function member(e, payload)
+  return int(e.n) .. ' ' .. e.id .. ' ' .. e.route .. ' ' .. e.kind .. ' ' .. #e.header .. ' ' .. e.header .. payload
+end
+
+local function senderOf(e) return cjson.decode(e.header).from end
 
 -- The oldest `count` entries; 0: all.
 local function mailbox(s, count)
@@ -271,8 +278,9 @@ local function handOver(s)
   local list = mailbox(s, 1)
   local head, h = list[1], get(s, 'tk', 'fr')
   if not head then return {} end
-  for _, e in ipairs(h[2] and head.joins and mailbox(s, MAX_FRAGMENTS) or {}) do
-    if e.route == head.route and e.n > head.n then
+  local from = h[2] and head.joins and senderOf(head)
+  for _, e in ipairs(from and mailbox(s, MAX_FRAGMENTS) or {}) do
+    if e.route == head.route and e.n > head.n and senderOf(e) == from then
       if not e.isFragment then break end
       list[#list + 1] = e
     end
