@@ -13,7 +13,18 @@ export const ERROR_ADVICE = {
   BUS_UNAVAILABLE: "Nothing was stored; send it again. Check that Redis runs and is reachable.",
   CONFIG_INVALID: "Correct the named fields; `config/default.json` shows every setting with its default.",
   CONFIG_UNREADABLE: "Check that the file exists, is readable and is JSON5.",
+  DISCORD_IDENTIFY_LIMIT:
+    "Nothing needs to be done; it connects again by itself. If it stays, look for a second program that uses the token.",
+  DISCORD_INTENTS:
+    "Open the Developer Portal (discord.com/developers/applications), choose the bot, page Bot, switch Message Content Intent on, save, and restart nanogate.",
+  DISCORD_PROTOCOL: "Update nanogate; a bot of this size or a gateway of this version is not known to it.",
+  DISCORD_SILENT: "It is connected anew by itself. If it stays, check the network and discordstatus.com.",
+  DISCORD_TOKEN_INVALID:
+    "Open the Developer Portal (discord.com/developers/applications), choose the bot, page Bot, Reset Token, put the new one into DISCORD_BOT_TOKEN, and restart nanogate.",
+  DISCORD_UNREACHABLE: "Check the network and channels.discord.apiRoot; it is tried again by itself.",
   LEASE_LOST: "Another worker took the session over and finishes its work; nothing needs to be done.",
+  MEDIA_REFUSED:
+    "Send a smaller file (media.maxBytes), or send it again; if the disk is full, free space where the home folder lies.",
   PORT_TAKEN: "Stop the other program, or choose another port with --port or gateway.port.",
   PROVIDER_AUTH: "Check the provider's API key.",
   PROVIDER_INCOMPLETE:
@@ -31,6 +42,13 @@ export const ERROR_ADVICE = {
   REDIS_UNREACHABLE: "Check REDIS_URL and that the server runs; nanogate waits for it and goes on by itself.",
   SESSION_UNREADABLE: "Check the permissions and the disk of the workspace's sessions folder.",
   SESSION_UNWRITABLE: "Check free space and permissions of the workspace; the message is kept and tried again.",
+  TELEGRAM_CONFLICT:
+    "Stop the other program that uses this bot's token, or give this gateway a bot of its own; it is tried again by itself.",
+  TELEGRAM_TOKEN_INVALID:
+    "Set TELEGRAM_BOT_TOKEN or channels.telegram.token to the token that BotFather shows, check channels.telegram.apiRoot, and restart.",
+  TELEGRAM_UNREACHABLE: "Check the network and channels.telegram.apiRoot; it is tried again by itself.",
+  TELEGRAM_WEBHOOK_FAILING:
+    "Check that channels.telegram.webhook.url reaches this gateway from outside, over https; it is tried again by itself.",
   TURN_FAILED: "The message was given up after three tries; the log has the reason under its turn id.",
   USAGE: "See `nanogate --help`.",
   WORKSPACE_UNUSABLE:

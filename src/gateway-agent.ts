@@ -2,25 +2,27 @@
  * Half of the composition root: sessions, model, tools, and the loop that brings them together. It starts nothing.
  * Invariant: an agent assembled here never needs to know where its messages come from.
  */
-import path from "node:path";
 import { createDescribe } from "./agent/commands/describe.js";
+import { createPairingCommand } from "./agent/commands/pairing.js";
 import { createContextBuilder } from "./agent/context.js";
 import { Ingress } from "./agent/ingress.js";
 import { AgentLoop } from "./agent/loop.js";
 import { FileReads } from "./agent/tools/files.js";
 import { withToolMetrics } from "./agent/tools/measured.js";
-import type { PathGuard } from "./agent/tools/ports.js";
 import { createWorkspaceTools } from "./agent/tools/workspace-tools.js";
+import { hasOwners } from "./channels/policy.js";
 import type { LoadedConfig } from "./config/load.js";
 import type { FaultHook } from "./faults.js";
 import type { BusParts } from "./gateway-bus.js";
+import { createPathGuard } from "./gateway-guard.js";
+import { assembleMedia } from "./gateway-media.js";
 import { assembleModels, labelOf } from "./gateway-models.js";
 import { packageVersion } from "./gateway-version.js";
 import type { Logger } from "./logger.js";
+import type { MediaStore } from "./media/store.js";
 import type { Metrics } from "./metrics.js";
 import { nodeIo, withFewFlushes } from "./session/io.js";
 import { SessionManager } from "./session/manager.js";
-import { resolveInside } from "./workspace/scope.js";
 import { BOOTSTRAP_FILES, readTemplate, type Workspace } from "./workspace/workspace.js";
 
 /** Sessions whose content is kept in memory. */
@@ -32,6 +34,8 @@ export interface AgentParts {
   sessions: SessionManager;
   loop: AgentLoop;
   ingress: Ingress;
+  /** Files that people sent. */
+  media: MediaStore;
   /** What a person calls the configured model. */
   modelLabel: string;
 }
@@ -43,18 +47,6 @@ export interface AgentAssembly {
   metrics: Metrics;
   workspace: Workspace;
   parts: BusParts;
-}
-
-/** Where file tools may go. What the gateway itself writes is closed to them, restricted or not. */
-function guardOf({ root, sessions, internal }: Workspace, isRestricted: boolean): PathGuard {
-  return {
-    resolveInside: async (given) => {
-      const found = isRestricted ? await resolveInside(root, given) : path.resolve(root, given);
-      const isOurs = [sessions, internal].some((folder) => found === folder || found.startsWith(folder + path.sep));
-      if (isOurs) throw new Error(`${given} belongs to the gateway; tools may not read or change it.`);
-      return found;
-    },
-  };
 }
 
 export async function assembleAgent({
@@ -83,14 +75,21 @@ export async function assembleAgent({
     contextWindow,
     maxOutputTokens,
     templates: new Map<string, string>(templates),
+    mediaFolder: loaded.mediaFolder,
   });
-  const guard = guardOf(workspace, config.tools.restrictToWorkspace);
+  const media = assembleMedia(loaded, logger, metrics);
+  const guard = createPathGuard({
+    workspace,
+    mediaFolder: loaded.mediaFolder,
+    isRestricted: config.tools.restrictToWorkspace,
+  });
   const tools = () =>
     createWorkspaceTools({ guard, reads: new FileReads() }).map((tool) => withToolMetrics(tool, metrics));
   const turn = {
     bus,
     providers,
     context,
+    media: media.turn,
     tools,
     settings: agent,
     faults,
@@ -106,6 +105,7 @@ export async function assembleAgent({
     upkeep: stack.upkeep,
     uptimeMs: () => process.uptime() * 1000,
   });
-  const ingress = new Ingress({ bus, debounceMs: agent.debounceMs, describe, logger, metrics });
-  return { sessions, loop, ingress, modelLabel: labelOf(providers) };
+  const pairing = createPairingCommand(stack.pairings(hasOwners(config.channels)));
+  const ingress = new Ingress({ bus, debounceMs: agent.debounceMs, describe, pairing, logger, metrics });
+  return { sessions, loop, ingress, media: media.store, modelLabel: labelOf(providers) };
 }

@@ -5,7 +5,6 @@
 import { GIVE_UP_NOTICE } from "./agent/apology.js";
 import { Bus } from "./bus/bus.js";
 import { LocalFirst } from "./bus/local-first.js";
-import type { ReadyQueue } from "./bus/ports.js";
 import { timingOf } from "./config/timing.js";
 import type { FaultHook } from "./faults.js";
 import type { GatewayOptions } from "./gateway-options.js";
@@ -26,8 +25,8 @@ const INTAKE_DEADLINE_MS = 5000;
 export interface BusParts {
   stack: RedisStack;
   bus: Bus;
-  /** The queue that this process schedules with and works from. */
-  ready: ReadyQueue;
+  /** What this process schedules with and works from. */
+  ready: LocalFirst;
   lock: SessionLock;
   close(): Promise<void>;
 }

@@ -4,18 +4,16 @@
  * one before it did, and each is bounded.
  */
 import { DirectCalls } from "./agent/direct.js";
-import type { Ingress } from "./agent/ingress.js";
 import type { AgentLoop } from "./agent/loop.js";
 import type { Bus } from "./bus/bus.js";
 import { UpkeepLoop } from "./bus/upkeep-loop.js";
-import { createSystemClock } from "./channels/clock.js";
-import { ChannelManager } from "./channels/manager.js";
-import { createChannels, describeChannels, type UpgradeHandler } from "./channels/registry.js";
-import { isOutboxChannel } from "./channels/supervisor.js";
+import type { ChannelManager } from "./channels/manager.js";
+import type { UpgradeHandler } from "./channels/registry.js";
 import { timingOf } from "./config/timing.js";
-import { createFaultHook, type FaultHook, noFaults } from "./faults.js";
+import { createFaultHook, noFaults } from "./faults.js";
 import { assembleAgent } from "./gateway-agent.js";
 import { assembleBus, type BusParts } from "./gateway-bus.js";
+import { assembleChannels, type ChannelAssembly } from "./gateway-channels.js";
 import { watchEventLoop } from "./gateway-lag.js";
 import { createMetricsBook, type MetricsBook } from "./gateway-metrics.js";
 import { modelLabelOf, settleModel } from "./gateway-models.js";
@@ -27,7 +25,8 @@ import { packageVersion } from "./gateway-version.js";
 import { issuerOf, MAX_TOKEN_REQUESTS_PER_MINUTE } from "./http/auth.js";
 import { assertBindAllowed } from "./http/bind.js";
 import { createHttpServer, type HttpServer } from "./http/server.js";
-import { type Metrics, noMetrics } from "./metrics.js";
+import type { WebhookHandler } from "./http/webhooks.js";
+import { noMetrics } from "./metrics.js";
 import { liveAddressOf } from "./redis/envelope.js";
 import type { SessionManager } from "./session/manager.js";
 import { openWorkspace, type Workspace } from "./workspace/workspace.js";
@@ -48,6 +47,8 @@ export interface Gateway {
 interface Running extends Readiness {
   channels: ChannelManager | null;
   upgrade: UpgradeHandler | null;
+  /** Channels whose platform brings its updates, by name. */
+  webhooks: ReadonlyMap<string, WebhookHandler>;
   /** Accounts whose outbox this process serves. */
   accounts: readonly string[];
 }
@@ -68,7 +69,15 @@ async function start(given: GatewayOptions, stopping: Stopping): Promise<Gateway
   const { loaded, role, logger } = options;
   const { config, fault } = loaded;
   const faults = fault === null ? noFaults : createFaultHook(fault);
-  const running: Running = { stack: null, upkeep: null, worker: null, channels: null, upgrade: null, accounts: [] };
+  const running: Running = {
+    stack: null,
+    upkeep: null,
+    worker: null,
+    channels: null,
+    upgrade: null,
+    webhooks: new Map(),
+    accounts: [],
+  };
   for (const warning of loaded.warnings) logger.warn(warning);
 
   // 1. What may be wrong from the start.
@@ -105,7 +114,7 @@ async function start(given: GatewayOptions, stopping: Stopping): Promise<Gateway
   const upkeep = new UpkeepLoop({
     bus,
     upkeep: stack.upkeep,
-    ready: parts.ready,
+    ready: stack.ready,
     measurePressure: () => stack.pressure.measure(),
     reapMs: timing.reapEveryMs,
     sweepMs: timing.sweepAfterMs / 3,
@@ -119,7 +128,7 @@ async function start(given: GatewayOptions, stopping: Stopping): Promise<Gateway
   stopping.push("channels", () => running.channels?.stop());
   if (role === "all" || role === "worker") await startWorker({ options, parts, loop: agent.loop, running, stopping });
   if (role === "all" || role === "channels")
-    await startChannels({ options, parts, ingress: agent.ingress, faults, metrics, running, stopping });
+    await startChannels({ options, parts, ...agent, faults, metrics, running, stopping });
   logger.info(
     { role, port: http?.port, redis: stack.client.label, workspace: workspace.root, model: agent.modelLabel },
     "ready",
@@ -159,6 +168,7 @@ async function startHttp(work: {
     }) satisfies UpgradeHandler,
     page: { version, model, isDemo: model === "demo" },
     auth: { token, issue: issuerOf(() => running.stack), maxPerMinute: MAX_TOKEN_REQUESTS_PER_MINUTE },
+    webhook: (channel: string) => running.webhooks.get(channel) ?? null,
   };
   const server: HttpServer = await createHttpServer({
     host,
@@ -183,7 +193,9 @@ async function startWorker(work: {
 }): Promise<void> {
   const { options, parts, loop, running, stopping } = work;
   const { concurrency, drainMs } = options.loaded.config.gateway;
-  const consumer = await parts.ready.consume(concurrency, (key, wake) => loop.run(key, wake));
+  const consumer = await parts.ready.consume(concurrency, (key, wake, onTaken) =>
+    loop.run(key, wake, onTaken === undefined ? {} : { onTaken }),
+  );
   running.worker = { consumer, isBusy: () => loop.size >= concurrency };
   stopping.push("worker", async () => {
     // Nothing new is begun; what runs may end by itself for `drainMs`, then it is handed back.
@@ -194,44 +206,18 @@ async function startWorker(work: {
   });
 }
 
-async function startChannels(work: {
-  options: GatewayOptions;
-  parts: BusParts;
-  ingress: Ingress;
-  faults: FaultHook;
-  metrics: Metrics;
-  running: Running;
-  stopping: Stopping;
-}): Promise<void> {
-  const { options, parts, ingress, faults, metrics, running, stopping } = work;
-  const { config } = options.loaded;
-  const { channels, upgrade } = createChannels({
-    config: config.channels,
-    chatEvents: parts.stack.chatEvents,
-    tokens: parts.stack.tokens,
-    token: config.gateway.token,
-    metrics,
-  });
-  for (const { name, policy } of describeChannels({ config: config.channels, token: config.gateway.token }))
-    options.logger.info({ channel: name, policy }, "who may use a channel");
-  const { leaseMs, drainMs } = config.gateway;
-  const manager = new ChannelManager({
-    channels,
-    outbox: parts.stack.outbox,
-    accept: (message) => ingress.accept(message),
-    logger: options.logger,
-    faults,
-    metrics,
-    clock: createSystemClock(),
-    settings: { leaseMs, drainMs: Math.min(drainMs, 10_000), sendTimeoutMs: 60_000, watchMs: 1000 },
-  });
+async function startChannels(work: ChannelAssembly & { running: Running; stopping: Stopping }): Promise<void> {
+  const { running, stopping } = work;
+  const { manager, upgrade, webhooks, accounts } = assembleChannels(work);
   running.channels = manager;
   await manager.start();
   running.upgrade = upgrade;
+  running.webhooks = webhooks;
   // The first step of stopping; the channels themselves stop when what they took in is answered.
   stopping.push("intake", () => {
     running.upgrade = null;
+    running.webhooks = new Map();
     manager.refuseNew();
   });
-  running.accounts = channels.filter(isOutboxChannel).map(({ account }) => account);
+  running.accounts = accounts;
 }

@@ -41,6 +41,16 @@ export const METRICS = {
     help: "One send of a part to a platform, each try on its own.",
     labels: ["channel", "outcome"],
   },
+  transcription_seconds: {
+    type: "duration",
+    help: "One spoken message to its words, or to the reason why there are none.",
+    labels: ["outcome"],
+  },
+  media_files_total: {
+    type: "counter",
+    help: "Files that people sent: kept, refused (too_large, empty, no_disk), broken_off on their way, expired.",
+    labels: ["outcome"],
+  },
   lease_losses_total: { type: "counter", help: "Leases of sessions that ended under their holder.", labels: [] },
   refused_writes_total: {
     type: "counter",

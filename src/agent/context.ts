@@ -4,10 +4,10 @@
  * workspace are looked at anew for each turn, and what is not there is left out. [CTX-1..9]
  */
 import path from "node:path";
-import { getHistory } from "../session/history.js";
+import { getHistory, type HistoryMessage, userMessage } from "../session/history.js";
 import { estimateTokens } from "../session/history-text.js";
+import type { UserRow } from "../session/row.js";
 import type { Session } from "../session/session.js";
-import type { ChatMessage } from "./providers/provider.js";
 import { TextFiles } from "./text-files.js";
 
 export interface ContextDeps {
@@ -18,10 +18,17 @@ export interface ContextDeps {
   maxOutputTokens: number;
   /** Templates by file, as they were first written; a file that still is one says nothing. */
   templates: ReadonlyMap<string, string>;
+  /** The folder of kept files: the model is told where they are. */
+  mediaFolder: string;
 }
+
+/** A row for the model; images of the turn at hand are not loaded yet. */
+export type PromptRow = { role: "system"; content: string } | HistoryMessage;
 
 export interface ContextRequest {
   session: Session;
+  /** The turn at hand: its images are to be shown. */
+  turnId: string;
   /** The system prompt. */
   system: string;
 }
@@ -29,7 +36,9 @@ export interface ContextRequest {
 export interface ContextBuilder {
   /** The system prompt for a channel. Throws when a file of the workspace cannot be read for another reason than being absent. */
   system(channel: string): Promise<string>;
-  build(request: ContextRequest): ChatMessage[];
+  build(request: ContextRequest): PromptRow[];
+  /** What came in while the turn runs, as `build` would show it. */
+  said(row: UserRow): PromptRow;
 }
 
 /** Kept free for what the estimate misses. */
@@ -53,7 +62,7 @@ function identity(folder: string, channel: string): string {
 }
 
 export function createContextBuilder(deps: ContextDeps): ContextBuilder {
-  const { folder, contextWindow, maxOutputTokens, templates } = deps;
+  const { folder, contextWindow, maxOutputTokens, templates, mediaFolder } = deps;
   const files = new TextFiles();
   const roomTokens = contextWindow - maxOutputTokens - MARGIN_TOKENS;
 
@@ -69,9 +78,11 @@ export function createContextBuilder(deps: ContextDeps): ContextBuilder {
       return [identity(folder, channel), ...parts].join("\n\n---\n\n");
     },
 
-    build({ session, system }) {
+    said: (row) => userMessage(row, { mediaFolder, showsImages: true }),
+
+    build({ session, system, turnId }) {
       const maxTokens = Math.max(MIN_HISTORY_TOKENS, roomTokens - estimateTokens(system));
-      return [{ role: "system", content: system }, ...getHistory(session, { maxTokens })];
+      return [{ role: "system", content: system }, ...getHistory(session, { maxTokens, turnId, mediaFolder })];
     },
   };
 }

@@ -27,7 +27,7 @@ export interface IngressDeps {
 
 /** What became of a message. `text` is the answer of a command that was carried out at once. */
 export type Taken = { sessionKey: SessionKey; inboundKey: string; turnId: string } & (
-  | { status: "stored" | "duplicate" }
+  | { status: "stored" | "duplicate" | "ignored" }
   | { status: "command"; text: string }
 );
 
@@ -36,7 +36,7 @@ function isBlank({ role, content, media, replyTo }: InboundMessage): boolean {
   return role === "user" && content.trim() === "" && media.length === 0 && replyTo === undefined;
 }
 
-const TAKEN: ReadonlySet<string> = new Set(["stored", "duplicate", "command"] satisfies Taken["status"][]);
+const TAKEN: ReadonlySet<string> = new Set(["stored", "duplicate", "command", "ignored"] satisfies Taken["status"][]);
 
 function outcomeOf(end: End<Taken>): string {
   if (end.ok) return end.value.status;
@@ -68,6 +68,7 @@ export class Ingress {
   }
 
   async #take(message: InboundMessage): Promise<Taken> {
+    if (message.kind === "edit") return this.#edit(message);
     const parsed = readCommand(message);
     switch (parsed.kind) {
       case "text":
@@ -84,9 +85,17 @@ export class Ingress {
     }
   }
 
+  /** An edit carries no command out: what it edits has been carried out, and what it edits away cannot be unsaid. */
+  async #edit(message: InboundMessage): Promise<Taken> {
+    if (readCommand(message).kind === "text" && !isBlank(message)) return this.#publish(message, { joins: true });
+    const inboundKey = inboundKeyOf(message);
+    const sessionKey = this.#deps.bus.sessionOf(message);
+    return { status: "ignored", sessionKey, inboundKey, turnId: turnIdOf(inboundKey) };
+  }
+
   async #publish(message: InboundMessage, { joins }: { joins: boolean }): Promise<Taken> {
     const mayWait = joins && message.media.length === 0 && message.kind === "message";
-    const debounceMs = mayWait ? this.#deps.debounceMs : 0;
+    const debounceMs = Math.max(mayWait ? this.#deps.debounceMs : 0, message.gatherMs ?? 0);
     return this.#deps.bus.publishInbound(message, { joins, debounceMs, wakesParked: false });
   }
 

@@ -10,7 +10,8 @@ import { linkAbort } from "./providers/abort.js";
 import { callIdsOf, claimCallId } from "./providers/call-ids.js";
 import { addUsage } from "./providers/estimate.js";
 import { type ChatMessage, type Provider, ProviderError, type ToolCall } from "./providers/provider.js";
-import { type Answer, askStep } from "./runner-step.js";
+import { hasImages, mayBeAboutImages, withoutImages } from "./runner-images.js";
+import { type Answer, askStep, type StepDeps } from "./runner-step.js";
 import { ANSWER_NOW, CLOSING, EMPTY_FINAL, FILTERED, limitReached, NAMELESS_CALLS } from "./runner-texts.js";
 import { RepeatGuard, runCalls } from "./runner-tools.js";
 import { createToolRegistry, type ToolRegistry } from "./tools/registry.js";
@@ -79,6 +80,8 @@ interface Run {
   usage: Usage | null;
   /** Whether anything of the present model call was shown. */
   isShown: boolean;
+  /** Whether images were refused: none is sent any more. */
+  isBlind: boolean;
 }
 
 type Verdict = "calls" | "final" | "filtered" | "nameless" | "blank" | "too_long";
@@ -100,7 +103,8 @@ async function* ask(
 ): AsyncGenerator<RunEvent, Answer> {
   const { provider, model, maxOutputTokens } = run.input;
   const note: ChatMessage[] = instruction === null ? [] : [{ role: "user", content: instruction }];
-  const messages = [...run.messages, ...note];
+  const spoken = [...run.messages, ...note];
+  const messages = run.isBlind ? withoutImages(spoken) : spoken;
   const { logger } = run.input;
   const request = { model, messages, tools: run.registry.definitions(), toolChoice, maxOutputTokens };
   const { step, signal } = run;
@@ -109,9 +113,23 @@ async function* ask(
   const onShow = () => {
     run.isShown = true;
   };
-  const answer = yield* askStep({ provider, request, step, signal, logger, onShow });
+  const asked = { provider, request, step, signal, logger, onShow };
+  const answer = yield* hasImages(messages) ? askSeeing(run, asked) : askStep(asked);
   if (toolChoice === "none") answer.calls = [];
   return answer;
+}
+
+/** Asks with images; where they may be why the request is refused, once more without. [RUN-29] */
+async function* askSeeing(run: Run, asked: StepDeps): AsyncGenerator<RunEvent, Answer> {
+  try {
+    return yield* askStep(asked);
+  } catch (error) {
+    if (run.isShown || run.signal.aborted || !mayBeAboutImages(error)) throw error;
+    asked.logger.warn({ err: error, step: asked.step, model: run.input.model }, "asked again without images");
+  }
+  run.isBlind = true;
+  const messages = withoutImages(asked.request.messages);
+  return yield* askStep({ ...asked, request: { ...asked.request, messages } });
 }
 
 /** Asks until the answer is of use: once more in silence, then once for words alone. [RUN-4, 14, 19] */
@@ -215,6 +233,7 @@ export async function* runAgent(input: RunInput): AsyncGenerator<RunEvent, RunRe
       iterations: input.firstStep - 1,
       usage: null,
       isShown: false,
+      isBlind: false,
     });
   } finally {
     link.close();

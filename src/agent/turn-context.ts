@@ -13,6 +13,7 @@ import type { Lease } from "../session/ports.js";
 import type { ContextBuilder } from "./context.js";
 import type { Providers } from "./providers/registry.js";
 import type { Tool } from "./tools/tool.js";
+import type { TurnMedia } from "./turn-media.js";
 import type { TurnOutput } from "./turn-output.js";
 import { type TurnRows, turnRowsOf } from "./turn-rows.js";
 
@@ -29,6 +30,7 @@ export interface TurnDeps {
   bus: Bus;
   providers: Providers;
   context: ContextBuilder;
+  media: TurnMedia;
   /** Tools for one turn; they may remember what they showed within it. */
   tools: () => readonly Tool[];
   settings: TurnSettings;

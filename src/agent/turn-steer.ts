@@ -4,9 +4,10 @@
  * so that a turn whose holder dies at any moment still has one end.
  */
 import { type MailboxMessage, routeKeyOf } from "../bus/messages.js";
-import { userText } from "../session/history-text.js";
+import type { UserRow } from "../session/row.js";
 import type { ChatMessage } from "./providers/provider.js";
 import { readTurn, TurnAborted, type TurnContext, unsettledOf } from "./turn-context.js";
+import { hear } from "./turn-media.js";
 import { userRowOf } from "./turn-messages.js";
 import { answerOf, deliver } from "./turn-respond.js";
 
@@ -14,9 +15,13 @@ import { answerOf, deliver } from "./turn-respond.js";
 const MAX_TAKEN_AT_ONCE = 3;
 const MAX_TIMES_TAKEN = 5;
 
-/** Stores what people said, as one row of the turn. */
-export function appendUserRow(turn: TurnContext, messages: readonly MailboxMessage[]): Promise<void> {
-  return turn.session.append([userRowOf(messages, turn.rows.turnId, turn.rows.nextStep - 1)]);
+/** Stores what people said, as one row of the turn. What was spoken is listened to before. Throws the signal's reason. */
+export async function appendUserRow(turn: TurnContext, messages: readonly MailboxMessage[]): Promise<UserRow> {
+  const { deps, rows, session } = turn;
+  const heard = await hear(messages, deps.media, turn);
+  const row = userRowOf({ messages, heard, turnId: rows.turnId, step: rows.nextStep - 1 });
+  await session.append([row]);
+  return row;
 }
 
 /** A safe point: is it stopped, and what came in meanwhile? */
@@ -38,12 +43,11 @@ export async function takeIn(
   if (taken.length === 0) return [];
   turn.takenIn += 1;
   const inboundKeys = unsettledOf(turn);
-  await appendUserRow(turn, taken);
+  const row = await appendUserRow(turn, taken);
   // Sent only now, when it stands that the turn goes on: its end will then come from whoever goes on with it.
   if (where === "after_final") await sendBefore(turn, inboundKeys);
   readTurn(turn);
-  const { content, media = [] } = userRowOf(taken, rows.turnId, 0);
-  return [{ role: "user", content: userText(content, media) }];
+  return deps.media.vision.show([deps.context.said(row)], turn.signal);
 }
 
 /** The answer to what came before goes out; the turn goes on with what came after. */

@@ -33,11 +33,7 @@ const STATES: Readonly<Record<State, Step>> = {
     turn.answer = answer;
     return "save";
   },
-  build: async (turn) => {
-    await appendUserRow(turn, [turn.message, ...turn.fragments]);
-    readTurn(turn);
-    return "run";
-  },
+  build,
   run,
   park,
   stop,
@@ -50,6 +46,18 @@ const STATES: Readonly<Record<State, Step>> = {
   },
   respond,
 };
+
+/** Stores what the user said. Listening to what was spoken takes its time, and may be stopped. */
+async function build(turn: TurnContext): Promise<State> {
+  try {
+    await appendUserRow(turn, [turn.message, ...turn.fragments]);
+  } catch (error) {
+    if (error instanceof TurnAborted && error.why === "stopped") return "stop";
+    throw error;
+  }
+  readTurn(turn);
+  return "run";
+}
 
 /** Waits without a slot for the calls that have no answer yet. */
 async function park(turn: TurnContext): Promise<State | TurnEnd> {

@@ -12,7 +12,11 @@ export interface Delivery {
 }
 
 /** What became of a part of an outbound message. */
-export type Receipt = { state: "sent"; platformId: string } | { state: "unknown"; reason: string };
+export type Receipt =
+  | { state: "sent"; platformId: string }
+  | { state: "unknown"; reason: string }
+  /** Refused as it was: these stand in its place, each with a receipt of its own (`2.0`, `2.1`). */
+  | { state: "changed"; into: readonly unknown[] };
 
 export interface DeadLetter {
   id: string;
@@ -32,9 +36,10 @@ export interface OutboxStore {
   own(account: string, leaseMs: number): Promise<{ fence: number } | null>;
   /** Waits up to `waitMs` for entries after `afterEntryId` (`0` for all that are not yet consumed). */
   read(account: string, afterEntryId: string, waitMs: number): Promise<Delivery[]>;
-  /** Stores the receipt of a part; throws `LEASE_LOST` when the ownership is not ours. */
-  receipt(account: string, fence: number, outboundId: string, part: number, receipt: Receipt): Promise<void>;
-  receipts(outboundId: string): Promise<Map<number, Receipt>>;
+  /** Stores the receipt of a part, or forgets it (null); throws `LEASE_LOST` when the ownership is not ours. */
+  receipt(account: string, fence: number, outboundId: string, part: string, receipt: Receipt | null): Promise<void>;
+  /** By the name of the part. */
+  receipts(outboundId: string): Promise<Map<string, Receipt>>;
   /** Ends a delivery: done, or into the dead letters. */
   consume(account: string, fence: number, delivery: Delivery, deadLetter: DeadLetter | null): Promise<void>;
 }

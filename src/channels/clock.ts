@@ -39,7 +39,26 @@ export function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise
   });
 }
 
-/** 1, 2, 4, … s, at most a minute; `tries` counts from 1. */
-export function backOffMs(tries: number): number {
-  return Math.min(60_000, 1_000 * 2 ** (tries - 1));
+/** The outcome of `work`, or null when it takes longer than `ms` or the signal aborts; the work's own signal tells it. */
+export async function inTime<T>(
+  clock: Clock,
+  { ms, signal }: { ms: number; signal: AbortSignal },
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T | null> {
+  const over = new AbortController();
+  const done = new AbortController();
+  const limit = clock.sleep(ms, AbortSignal.any([signal, done.signal])).then(() => {
+    if (!done.signal.aborted) over.abort();
+    return null;
+  });
+  try {
+    return await Promise.race([work(over.signal), limit]);
+  } finally {
+    done.abort();
+  }
+}
+
+/** 1, 2, 4, … s, at most a minute unless said otherwise; `tries` counts from 1. */
+export function backOffMs(tries: number, mostMs = 60_000): number {
+  return Math.min(mostMs, 1_000 * 2 ** (tries - 1));
 }

@@ -18,7 +18,13 @@ export class Lanes {
     return this.#waiting;
   }
 
-  add(key: string, work: () => Promise<void>): void {
+  /** Whether nothing of this key waits or runs. */
+  isFree(key: string): boolean {
+    return !this.#tails.has(key);
+  }
+
+  /** Returns when this piece of work has ended, however it ended. */
+  add(key: string, work: () => Promise<void>): Promise<void> {
     this.#waiting += 1;
     const before = this.#tails.get(key) ?? Promise.resolve();
     const tail = before.then(work).then(undefined, (error: unknown) => this.#onError(key, error));
@@ -27,10 +33,16 @@ export class Lanes {
       if (this.#tails.get(key) === settled) this.#tails.delete(key);
     });
     this.#tails.set(key, settled);
+    return settled;
   }
 
   /** Returns when all that was added before has ended. */
   async idle(): Promise<void> {
     await Promise.all(this.#tails.values());
   }
+}
+
+/** The lane of a message: topics and threads of one chat do not wait for each other. */
+export function laneOf({ chatId, threadId }: { chatId: string; threadId?: string }): string {
+  return JSON.stringify(threadId === undefined ? [chatId] : [chatId, threadId]);
 }

@@ -3,44 +3,49 @@
  * names no platform. Invariant: one channel that fails, hangs or is slow changes nothing for another.
  */
 
-import type { OutboxStore } from "../bus/delivery-ports.js";
 import type { InboundMessage } from "../bus/messages.js";
 import { NanogateError } from "../errors.js";
-import type { FaultHook } from "../faults.js";
 import type { Logger } from "../logger.js";
-import type { Metrics } from "../metrics.js";
-import type { Accepted, Channel, ChannelHealth } from "./channel.js";
-import type { Clock } from "./clock.js";
-import { Supervisor, type SupervisorSettings } from "./supervisor.js";
+import type { Accepted, Admission, Channel, ChannelContext, ChannelHealth, Knock } from "./channel.js";
+import type { AccountMemory, MediaShelf } from "./ports.js";
+import { isOutboxChannel, Supervisor, type SupervisorDeps } from "./supervisor.js";
 
-export interface ManagerDeps {
+export interface ManagerDeps extends Omit<SupervisorDeps, "channel" | "context"> {
   channels: readonly Channel[];
-  outbox: OutboxStore;
   /** Stores a message durably; see `ChannelContext.accept`. */
   accept: (message: InboundMessage) => Promise<Accepted>;
+  /** Whether somebody may speak in a channel; see `ChannelContext.admit`. */
+  admit: (channel: string, knock: Knock) => Promise<Admission>;
+  media: MediaShelf;
+  /** What an account must know again; channels without an account go by their name. */
+  memory: (account: string) => AccountMemory;
   logger: Logger;
-  faults: FaultHook;
-  metrics: Metrics;
-  clock: Clock;
-  settings: SupervisorSettings;
 }
 
 export class ChannelManager {
   readonly #supervisors: ReadonlyMap<string, Supervisor>;
-  readonly #accept: ManagerDeps["accept"];
+  readonly #contexts: ReadonlyMap<string, ChannelContext>;
+  readonly #deps: ManagerDeps;
   #isRefusing = false;
   #stopped: Promise<void> | null = null;
 
   constructor(deps: ManagerDeps) {
-    const { outbox, clock, faults, metrics, settings } = deps;
-    this.#accept = deps.accept;
+    this.#deps = deps;
+    this.#contexts = new Map(deps.channels.map((channel) => [channel.name, this.#makeContext(channel)]));
     this.#supervisors = new Map(
       deps.channels.map((channel) => {
-        const logger = deps.logger.child({ channel: channel.name });
-        const context = { accept: (message: InboundMessage) => this.#takeIn(message), logger };
-        return [channel.name, new Supervisor({ channel, context, outbox, clock, faults, metrics, settings })];
+        const context = this.#contexts.get(channel.name) ?? this.#makeContext(channel);
+        return [channel.name, new Supervisor({ ...deps, channel, context })];
       }),
     );
+  }
+
+  /**
+   * What a channel is given, also for what reaches a process that stands by: taking in needs no ownership. Null for a channel
+   * that is not here.
+   */
+  contextOf(name: string): ChannelContext | null {
+    return this.#contexts.get(name) ?? null;
   }
 
   /** Returns when each channel runs, stands by or has failed for the first time; failed ones are tried again. */
@@ -68,8 +73,19 @@ export class ChannelManager {
     return new Map([...this.#supervisors].map(([name, supervisor]) => [name, supervisor.health()]));
   }
 
-  async #takeIn(message: InboundMessage): Promise<Accepted> {
+  #makeContext(channel: Channel): ChannelContext {
+    const { accept, admit, media, memory, logger } = this.#deps;
+    return {
+      accept: (message) => this.#unlessStopping(() => accept(message)),
+      admit: (knock) => this.#unlessStopping(() => admit(channel.name, knock)),
+      media,
+      memory: memory(isOutboxChannel(channel) ? channel.account : channel.name),
+      logger: logger.child({ channel: channel.name }),
+    };
+  }
+
+  async #unlessStopping<T>(work: () => Promise<T>): Promise<T> {
     if (this.#isRefusing) throw new NanogateError("BUS_UNAVAILABLE", "the gateway is stopping");
-    return this.#accept(message);
+    return work();
   }
 }

@@ -3,7 +3,7 @@
  * files, pairings. Implemented by `redis/` and `media/`, handed in by `gateway.ts`. Types only; whatever asks Redis may
  * throw `BUS_UNAVAILABLE`.
  */
-import type { MediaRef, Outgoing, OutboundMessage } from "../bus/messages.js";
+import type { MediaRef, OutboundMessage, Outgoing } from "../bus/messages.js";
 
 /** At most `count` calls within any `perMs`, over all processes. */
 export interface RateLimit {
@@ -15,10 +15,13 @@ export interface RateLimit {
   cost: number;
 }
 
+/** 0: taken. Else the time to wait before asking again, ms, and the bucket that keeps waiting longest. */
+export type RateVerdict = { waitMs: 0 } | { waitMs: number; bucket: string };
+
 /** Limits of an account that are known in advance. */
 export interface RateLimiter {
-  /** Takes a place in all of the limits, or in none. The time to wait before asking again, ms; 0: taken. */
-  take(account: string, limits: readonly RateLimit[]): Promise<number>;
+  /** Takes a place in all of the limits, or in none. */
+  take(account: string, limits: readonly RateLimit[]): Promise<RateVerdict>;
   /** The platform asked to leave a bucket alone for so long; also after a change of owner. */
   park(account: string, bucket: string, ms: number): Promise<void>;
 }
@@ -77,9 +80,11 @@ export interface PairingAsk {
   welcome(code: string): Outgoing;
 }
 
-/** `tellingMs` names one telling of it: as long as it stays the same, it has been told already. */
+/**
+ * `tellingMs` names one telling of it: as long as it stays the same, it is told already. `isNew`: this call began it.
+ */
 export type PairingAnswer =
-  | { kind: "code"; request: PairingRequest; tellingMs: number }
+  | { kind: "code"; request: PairingRequest; tellingMs: number; isNew: boolean }
   /** Too many wait in this channel. */
   | { kind: "full"; tellingMs: number }
   /** An owner said no a short while ago. */

@@ -34,6 +34,7 @@ export function buildProgram(version: string, done: Done): Command {
   addLooking(program, done);
   addConfig(program.command("config").description("what the settings are and whether they are right"), done);
   addSessions(program.command("sessions").description("conversations: look at them, move them, mend them"), done);
+  addPairing(program.command("pairing").description("who waits to talk to a bot, and who may"), done);
   addOutbox(program.command("outbox").description("deliveries that failed for good or ended unknown"), done);
   return program;
 }
@@ -113,6 +114,22 @@ function addSessions(sessions: Command, done: Done): void {
   withAnswer(sessions.command("repair <key>"))
     .description("put unusable lines of a session's file aside")
     .action(async (key, options) => done(await (await change()).sessionsRepairCommand(key, options)));
+}
+
+function addPairing(pairing: Command, done: Done): void {
+  const load = () => import("./pairing.js");
+  withAnswer(pairing.command("list"))
+    .description("the codes that wait, and the people who are paired")
+    .action(async (options) => done(await (await load()).pairingListCommand(options)));
+  withAnswer(pairing.command("approve <code>"))
+    .description("let in whoever got this code")
+    .action(async (code, options) => done(await (await load()).pairingApproveCommand(code, options)));
+  withAnswer(pairing.command("deny <code>"))
+    .description("send whoever got this code away")
+    .action(async (code, options) => done(await (await load()).pairingDenyCommand(code, options)));
+  withAnswer(pairing.command("revoke <channel> <user>"))
+    .description("take a pairing back")
+    .action(async (channel, user, options) => done(await (await load()).pairingRevokeCommand(channel, user, options)));
 }
 
 function addOutbox(outbox: Command, done: Done): void {

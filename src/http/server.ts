@@ -12,6 +12,7 @@ import { type AuthRoute, addAuthRoute } from "./auth.js";
 import { addHealthRoutes, type Problem } from "./health.js";
 import { addMetricsRoute, type MetricsRoute } from "./metrics.js";
 import { addPageRoutes, type PageInfo } from "./page.js";
+import { addWebhookRoute, type WebhookHandler } from "./webhooks.js";
 
 export interface HttpOptions {
   host: string;
@@ -28,6 +29,7 @@ export interface HttpOptions {
     upgrade: ((request: IncomingMessage, socket: Duplex, head: Buffer) => void) | null;
     page: PageInfo;
     auth: AuthRoute;
+    webhook: (channel: string) => WebhookHandler | null;
   } | null;
 }
 
@@ -54,6 +56,7 @@ export async function createHttpServer(options: HttpOptions): Promise<HttpServer
   if (client !== null) {
     await addPageRoutes(app, client.page);
     await addAuthRoute(app, client.auth);
+    await addWebhookRoute(app, client.webhook);
   }
   const sockets = trackSockets(app);
   app.server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {

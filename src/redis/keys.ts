@@ -35,7 +35,7 @@ export const KEY_NAMES = {
   answer: "wait:",
   /** string + outbound id: it was put out once. 48 h. */
   sent: "sent:",
-  /** hash + outbound id: part → receipt. 48 h; as long as there is a dead letter of this id. */
+  /** hash + outbound id: part → receipt. 48 h; as long as there is a dead letter of this id. Also + turn id: what is shown of its streams. */
   receipt: "rc:",
   /** stream + account: what must be delivered. Until consumed. */
   outbox: "ob:",
@@ -59,6 +59,32 @@ export const KEY_NAMES = {
   tokens: "tks",
   /** string + call: the client id that a call got for a token. 1 minute. */
   tokenCall: "tk-call:",
+  /** hash channel + `:` + sender → {since, owner}: who may speak by pairing. Until revoked. */
+  paired: "pr:in",
+  /** string: the first ever paired, as channel + `:` + sender. For ever. */
+  pairedFirst: "pr:first",
+  /** hash + code {channel, sender, expires, state, welcome}: a pairing code. A day longer than it may be used. */
+  pairingCode: "pr:code:",
+  /** zset code → until (ms): codes that wait for an owner. */
+  pairingWaiting: "pr:waiting",
+  /** string + what was told: when that telling began (ms). 1 minute for a code, 10 for "too many wait". */
+  pairingTold: "pr:told:",
+  /** string + channel + `:` + sender: an owner said no. 1 h. */
+  pairingDenied: "pr:no:",
+  /** string + who tries, or `*` for all: failed tries. 10 minutes after the first, and after the last that was allowed. */
+  pairingTries: "pr:tries:",
+  /** string + call: the answer to a decision. 5 minutes. */
+  pairingCall: "pr:call:",
+  /** zset + channel, chat and bot: message → when (ms): what another bot said. As long as the budget's time. */
+  botBudget: "bb:",
+  /** string + channel, chat and bot: it was logged that the budget is spent. As long as the budget's time. */
+  botSpent: "bb-said:",
+  /** zset + account, bucket and window: calls (µs). As long as the window. */
+  limit: "rl:",
+  /** string + account and bucket: the platform asked to leave it alone. As long as it asked. */
+  limitParked: "rl-parked:",
+  /** hash + account: what its channel must know again after a restart. Until it is forgotten. */
+  accountMemory: "am:",
   /** channel + account + `:` + chat: events as they are appended. */
   eventFeed: "ev:",
   /** channel + address: events that may be lost. */

@@ -5,6 +5,7 @@
  */
 import type { OutboundMessage, SessionKey, TurnResult } from "../bus/messages.js";
 import type { LiveSignals, Results } from "../bus/ports.js";
+import type { LiveEvents } from "../channels/ports.js";
 import type { RedisClient } from "./client.js";
 import type { Feed } from "./feed.js";
 import type { Keys } from "./keys.js";
@@ -16,7 +17,7 @@ export interface LiveDeps {
   deadlineMs: number;
 }
 
-export class RedisLive implements LiveSignals {
+export class RedisLive implements LiveSignals, LiveEvents {
   readonly #deps: LiveDeps;
 
   constructor(deps: LiveDeps) {
@@ -30,6 +31,11 @@ export class RedisLive implements LiveSignals {
   onLive(address: string, listener: (message: OutboundMessage) => void): Promise<() => Promise<void>> {
     const channel = this.#deps.keys.of("live", address);
     return this.#deps.feed.listen(channel, (text) => listener(JSON.parse(text) as OutboundMessage));
+  }
+
+  /** What may be lost, on its way to an account that this process serves. */
+  follow(account: string, listener: (message: OutboundMessage) => void): Promise<() => Promise<void>> {
+    return this.onLive(`account:${account}`, listener);
   }
 }
 

@@ -51,15 +51,16 @@ export class RedisOutbox implements OutboxStore {
     return rows.map(([entryId, fields]) => ({ entryId, outgoing: JSON.parse(fields[1] ?? "null") as Outgoing }));
   }
 
-  async receipt(account: string, fence: number, outboundId: string, part: number, receipt: Receipt): Promise<void> {
-    const args = { account, fence, id: outboundId, part, receipt: JSON.stringify(receipt) };
+  async receipt(account: string, fence: number, outboundId: string, part: string, receipt: Receipt | null) {
+    const stored = receipt === null ? "" : JSON.stringify(receipt);
+    const args = { account, fence, id: outboundId, part, receipt: stored };
     this.#refuseLost(await this.#deps.scripts.run("receipt", args), account);
   }
 
-  async receipts(outboundId: string): Promise<Map<number, Receipt>> {
+  async receipts(outboundId: string): Promise<Map<string, Receipt>> {
     const { client, keys, deadlineMs } = this.#deps;
     const stored = await client.attempt((redis) => redis.hgetall(keys.of("receipt", outboundId)), deadlineMs);
-    return new Map(Object.entries(stored).map(([part, receipt]) => [Number(part), JSON.parse(receipt) as Receipt]));
+    return new Map(Object.entries(stored).map(([part, receipt]) => [part, JSON.parse(receipt) as Receipt]));
   }
 
   async consume(account: string, fence: number, delivery: Delivery, deadLetter: DeadLetter | null): Promise<void> {

@@ -12,6 +12,7 @@ import { KEY_NAMES, type Keys } from "./keys.js";
 
 const NAMES = [
   "answers",
+  "bot-budget",
   "chat-read",
   "check",
   "consume",
@@ -19,9 +20,14 @@ const NAMES = [
   "depths",
   "emit",
   "hold",
+  "limit-park",
+  "limit-take",
   "open",
   "overdue",
   "own-account",
+  "pairing-decide",
+  "pairing-request",
+  "pairing-revoke",
   "park",
   "peek",
   "publish",

@@ -6,7 +6,9 @@
 import type { FaultHook } from "../faults.js";
 import type { Logger } from "../logger.js";
 import type { Metrics } from "../metrics.js";
+import { RedisAccountMemory } from "./account-memory.js";
 import { countBacklog } from "./backlog.js";
+import { RedisBotBudget } from "./bot-budget.js";
 import { RedisChatEvents } from "./chat-events.js";
 import { type RedisAddress, RedisClient } from "./client.js";
 import { Feed } from "./feed.js";
@@ -16,8 +18,10 @@ import { RedisIntake } from "./intake.js";
 import { Journal } from "./journal.js";
 import { createKeys, type Keys } from "./keys.js";
 import { RedisLeases } from "./leases.js";
+import { RedisRateLimiter } from "./limiter.js";
 import { RedisLive, RedisResults } from "./live.js";
 import { RedisOutbox } from "./outbox.js";
+import { PAIRING_LIMITS, type PairingLimits, RedisPairings } from "./pairings.js";
 import { MemoryPressure } from "./pressure.js";
 import { createOwner, hostId } from "./processes.js";
 import { BullReadyQueue } from "./ready-queue.js";
@@ -104,8 +108,19 @@ function buildStack({ client, keys, ready }: Connected, options: RedisStackOptio
     hostLease: new HostLease({ scripts, leaseMs, host: hostId(), logger }),
     chatEvents: new RedisChatEvents({ client, scripts, feed, keys, deadlineMs }),
     signals: new RedisLive(live),
+    liveEvents: new RedisLive(live),
+    limiter: new RedisRateLimiter(scripts),
+    /** What an account must know again after a restart. */
+    accountMemory: (account: string) => new RedisAccountMemory({ client, keys, deadlineMs }, account),
     results: new RedisResults(live),
     tokens: new RedisTokens({ scripts, limits: TOKEN_LIMITS }),
+    /** `hasOwners`: owners are configured, so nobody becomes one by being paired first. */
+    pairings: (hasOwners: boolean, limits: PairingLimits = PAIRING_LIMITS) =>
+      new RedisPairings({
+        run: (name, args, isRefused) => journal.run(name, args, isRefused),
+        ...{ client, keys, deadlineMs, limits, hasOwners },
+      }),
+    botBudget: new RedisBotBudget(scripts),
     close: async () => {
       await ready.close();
       outbox.close();

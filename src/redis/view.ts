@@ -1,7 +1,7 @@
 /**
- * What a command sees of a workspace in Redis: who runs, how much waits, what failed for good. One connection, no queue, no
- * listening. It takes no lease and changes nothing, but for a dead letter that a person decides about. Invariant: looking
- * leaves no key behind.
+ * What a command sees of a workspace in Redis: who runs, how much waits, what failed for good, who is paired. One connection,
+ * no queue, no listening. It takes no lease and changes nothing, but for dead letters and pairings that a person decides
+ * about. Invariant: looking leaves no key behind.
  */
 import type { Depths } from "../bus/ports.js";
 import type { Logger } from "../logger.js";
@@ -10,6 +10,7 @@ import { countBacklog } from "./backlog.js";
 import { type RedisAddress, RedisClient } from "./client.js";
 import { createKeys, type Keys } from "./keys.js";
 import { RedisOutbox } from "./outbox.js";
+import { PAIRING_LIMITS, RedisPairings } from "./pairings.js";
 import { createOwner, hostId } from "./processes.js";
 import { Scripts } from "./scripts.js";
 import type { ServerFacts } from "./server-facts.js";
@@ -46,6 +47,8 @@ export interface AccountView {
 export interface RedisView {
   facts: ServerFacts;
   outbox: RedisOutbox;
+  /** `hasOwners`: owners are configured, so nobody becomes one by being paired first. */
+  pairings(hasOwners: boolean): RedisPairings;
   depths(): Promise<Depths>;
   processes(): Promise<LiveProcess[]>;
   accounts(): Promise<AccountView[]>;
@@ -90,6 +93,11 @@ function build(parts: Parts, facts: ServerFacts): RedisView {
   return {
     facts,
     outbox,
+    pairings: (hasOwners) =>
+      new RedisPairings({
+        run: (name, args) => scripts.run(name, args),
+        ...{ client, keys, deadlineMs, limits: PAIRING_LIMITS, hasOwners },
+      }),
     depths: () => upkeep.depths(),
     processes: () => processesOf(parts),
     accounts: () => accountsOf(parts),

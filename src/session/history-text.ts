@@ -15,16 +15,25 @@ const ECHOED_CALL = /^\s*(?:message|generate_image)\(.*\)\s*$/;
 const MARKS = /\[Message Time: |\[image: |message\(|generate_image\(/;
 const FENCE_LINE = /^\s*(?:```|~~~)/;
 
-function breadcrumb(media: string | MediaRef): string {
-  const path = typeof media === "string" ? media : media.path;
-  const isImage = typeof media === "string" ? IMAGE_NAME.test(media) : media.mime.startsWith("image/");
-  return `[${isImage ? "image" : "file"}: ${path}]`;
+/** What would end a breadcrumb early. Names in the store hold none of it; those of imports may. */
+const BREAKING = /[[\]\p{Cc}\u2028\u2029]/gu;
+
+function breadcrumb(media: string | MediaRef, folder: string): string {
+  if (typeof media === "string") return `[${IMAGE_NAME.test(media) ? "image" : "file"}: ${media}]`;
+  const kind = media.mime.startsWith("image/") ? "image" : "file";
+  const at = folder === "" ? media.path : `${folder}/${media.path}`;
+  const [name, mime, path] = [media.name, media.mime, at].map((text) => text.replace(BREAKING, "_"));
+  return `[${kind}: ${name} (${mime}, ${media.bytes} bytes) at ${path}]`;
 }
 
-/** A user row's text with a line for each attached file. [SES-38] */
-export function userText(content: RowContent, media: ReadonlyArray<string | MediaRef>): string {
+/**
+ * A user row's text with a line for each attached file; a spoken message whose words stand in the text needs none. Files of
+ * the store are named below `folder`, where a tool finds them. [SES-38]
+ */
+export function userText(content: RowContent, media: ReadonlyArray<string | MediaRef>, folder = ""): string {
   const text = textOf(content);
-  return [...(text === "" ? [] : [text]), ...media.map(breadcrumb)].join("\n");
+  const files = media.filter((file) => typeof file === "string" || file.isVoice !== true);
+  return [...(text === "" ? [] : [text]), ...files.map((file) => breadcrumb(file, folder))].join("\n");
 }
 
 /**

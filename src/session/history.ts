@@ -5,8 +5,9 @@
  * Invariant, for any rows: the result starts with a user row or is empty; every tool row answers a call of the nearest
  * assistant row before it; every call has exactly one result; call ids are unique. Rows are never changed. [SES-32..43]
  */
+import type { MediaRef } from "../bus/messages.js";
 import { assistantText, estimateTokens, toolText, userText } from "./history-text.js";
-import type { AssistantRow, Row, ToolRow } from "./row.js";
+import type { AssistantRow, Row, ToolRow, UserRow } from "./row.js";
 import type { Session } from "./session.js";
 
 export interface HistoryCall {
@@ -18,7 +19,8 @@ export interface HistoryCall {
 
 /** One row as a model sees it. */
 export type HistoryMessage =
-  | { role: "user"; content: string }
+  /** `images`: those of the turn at hand, to be shown; all others are only named in the text. */
+  | { role: "user"; content: string; images?: readonly MediaRef[] }
   | { role: "assistant"; content: string; toolCalls: HistoryCall[]; reasoning?: string }
   | { role: "tool"; toolCallId: string; name: string; content: string };
 
@@ -28,6 +30,10 @@ export interface HistoryOptions {
   /** At most so many tokens by `estimate`, beside that user row; 0 or left out: all. */
   maxTokens?: number;
   estimate?: (text: string) => number;
+  /** The turn at hand: images of its rows are to be shown. Left out: none is. */
+  turnId?: string;
+  /** The folder of kept files, under which a model's tools find them. */
+  mediaFolder?: string;
 }
 
 /** Rows that stand or fall together: a user row, or an assistant row with its results. */
@@ -39,6 +45,8 @@ interface Unit {
 
 /** Names and commas around a row's text cost about this much. */
 const TOKENS_PER_MESSAGE = 4;
+/** What an image costs, scaled down as models get it. */
+const TOKENS_PER_IMAGE = 1600;
 
 /**
  * Results by call: each call takes the first result with its id that follows it and that no later call of the same id
@@ -95,7 +103,20 @@ function assistantUnit(row: AssistantRow, results: Map<string, ToolRow>, used: S
   };
 }
 
-function unitsOf(rows: readonly Row[]): Unit[] {
+/** A user row as a model sees it; its images too, if they are to be shown. */
+export function userMessage(
+  row: Pick<UserRow, "content" | "media">,
+  { mediaFolder, showsImages }: { mediaFolder: string; showsImages: boolean },
+): Extract<HistoryMessage, { role: "user" }> {
+  const media = row.media ?? [];
+  const images = showsImages
+    ? media.filter((file): file is MediaRef => typeof file !== "string" && file.mime.startsWith("image/"))
+    : [];
+  const content = userText(row.content, media, mediaFolder);
+  return { role: "user", content, ...(images.length === 0 ? {} : { images }) };
+}
+
+function unitsOf(rows: readonly Row[], { turnId, mediaFolder = "" }: HistoryOptions): Unit[] {
   const visible = rows.filter((row) => row._command !== true);
   const pairs = pairResults(visible);
   const used = new Set<string>();
@@ -103,8 +124,9 @@ function unitsOf(rows: readonly Row[]): Unit[] {
   for (const row of visible) {
     if (row.role === "assistant") units.push(assistantUnit(row, pairs.get(row) ?? new Map(), used));
     if (row.role !== "user") continue;
-    const content = userText(row.content, row.media ?? []);
-    units.push({ messages: content === "" ? [] : [{ role: "user", content }], isUser: true, isDelivery: false });
+    const showsImages = turnId !== undefined && row.turn_id === turnId;
+    const message = userMessage(row, { mediaFolder, showsImages });
+    units.push({ messages: message.content === "" ? [] : [message], isUser: true, isDelivery: false });
   }
   return units.filter((unit) => unit.messages.length > 0);
 }
@@ -113,6 +135,7 @@ function costOf(unit: Unit, estimate: (text: string) => number): number {
   let tokens = 0;
   for (const message of unit.messages) {
     tokens += TOKENS_PER_MESSAGE + estimate(message.content);
+    if (message.role === "user") tokens += TOKENS_PER_IMAGE * (message.images?.length ?? 0);
     if (message.role !== "assistant") continue;
     tokens += estimate(message.reasoning ?? "");
     for (const call of message.toolCalls) tokens += estimate(call.name) + estimate(call.arguments);
@@ -170,10 +193,10 @@ function withDelivery(units: readonly Unit[], first: number): Unit[] {
   const [user] = rest;
   const delivery = units[first - 1];
   const text = delivery?.isDelivery === true ? delivery.messages[0]?.content : undefined;
-  const answer = user?.messages[0]?.content;
-  if (text === undefined || answer === undefined) return rest;
-  const content = `[Your message before this one: ${text}]\n\n${answer}`;
-  return [{ messages: [{ role: "user", content }], isUser: true, isDelivery: false }, ...rest.slice(1)];
+  const answer = user?.messages[0];
+  if (text === undefined || answer?.role !== "user") return rest;
+  const content = `[Your message before this one: ${text}]\n\n${answer.content}`;
+  return [{ messages: [{ ...answer, content }], isUser: true, isDelivery: false }, ...rest.slice(1)];
 }
 
 /** The history of a session for one model call; equal input gives equal output. */
@@ -181,6 +204,6 @@ export function getHistory(
   session: Pick<Session, "messages" | "lastConsolidated">,
   options: HistoryOptions = {},
 ): HistoryMessage[] {
-  const units = unitsOf(session.messages.slice(session.lastConsolidated));
+  const units = unitsOf(session.messages.slice(session.lastConsolidated), options);
   return alignToUser(units, windowStart(units, options)).flatMap((unit) => unit.messages);
 }

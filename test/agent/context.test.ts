@@ -20,14 +20,14 @@ const user = (content: string): Row => ({ role: "user", content, timestamp: "202
 async function builder(contextWindow = 200_000) {
   const texts = await Promise.all(BOOTSTRAP_FILES.map(async (file) => [file, await readTemplate(file)] as const));
   const templates = new Map<string, string>(texts);
-  return createContextBuilder({ folder, contextWindow, maxOutputTokens: 1000, templates });
+  return createContextBuilder({ folder, contextWindow, maxOutputTokens: 1000, templates, mediaFolder: "/kept" });
 }
 
 async function build(rows: readonly Row[] = [user("hi")], contextWindow?: number) {
   const now = "2026-01-01T00:00:00.000Z";
   const session = createSession({ key: asSessionKey("web:c"), rows, line: null, now });
   const context = await builder(contextWindow);
-  return context.build({ session, system: await context.system("web") });
+  return context.build({ session, system: await context.system("web"), turnId: "t1" });
 }
 
 async function put(files: Record<string, string>): Promise<void> {

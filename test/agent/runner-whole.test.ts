@@ -32,7 +32,8 @@ test("a refused call, a tool that writes a file, and a streamed answer", async (
       streamIdleTimeoutMs: 5000,
     }).resolve();
     const retrying = withRetries(provider, { delaysMs: [5], logger: quietLogger(), sleep: sleepMs });
-    const guard = { resolveInside: async (path: string) => join(root, path) };
+    const resolve = async (path: string) => join(root, path);
+    const guard = { resolveInside: resolve, resolveReadable: resolve };
     const tools = createWorkspaceTools({ guard, reads: new FileReads() });
     const { events, result } = await run(inputFor(retrying, { model, tools }));
     expect(brief(events.filter((event) => event.type !== "text"))).toEqual([

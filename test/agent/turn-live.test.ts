@@ -218,7 +218,10 @@ describe("messages taken in", () => {
     const two = inbound("see", { id: "m2", route, media: [file] });
     const { agent, provider } = await steer([calls(call("note", { id: "x" })), text("seen")], [[two]]);
     await agent.talk(say("one", "m1"));
-    expect(provider.requests[1]?.messages.at(-1)).toEqual({ role: "user", content: "see\n[file: a/b.pdf]" });
+    expect(provider.requests[1]?.messages.at(-1)).toEqual({
+      role: "user",
+      content: "see\n[file: b.pdf (application/pdf, 3 bytes) at /kept/a/b.pdf]",
+    });
   });
 
   it("with followup each message has its own turn", async () => {

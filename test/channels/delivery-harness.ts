@@ -5,8 +5,11 @@ import { ChannelManager } from "../../src/channels/manager.js";
 import type { SupervisorSettings } from "../../src/channels/supervisor.js";
 import type { FaultHook } from "../../src/faults.js";
 import { createLogger } from "../../src/logger.js";
+import { MemoryAccount, noShelf } from "../fakes/channel-context.js";
 import { KeptMetrics } from "../fakes/kept-metrics.js";
 import { ManualClock, settle } from "../fakes/manual-clock.js";
+import { MemoryLimiter } from "../fakes/memory-limiter.js";
+import { MemoryLive } from "../fakes/memory-live.js";
 import { MemoryOutbox } from "../fakes/memory-outbox.js";
 import { outbound, outboxRoute } from "../fakes/outbound.js";
 import { RecordingChannel } from "../fakes/recording-channel.js";
@@ -16,6 +19,9 @@ export const SETTINGS: SupervisorSettings = { leaseMs: 15_000, drainMs: 25_000, 
 export class Delivering {
   readonly clock = new ManualClock();
   readonly outbox = new MemoryOutbox(() => this.clock.nowMs());
+  readonly limiter = new MemoryLimiter(() => this.clock.nowMs());
+  readonly live = new MemoryLive();
+  readonly memories = new Map<string, MemoryAccount>();
   readonly channel = new RecordingChannel();
   readonly faults: string[] = [];
   readonly metrics = new KeptMetrics();
@@ -29,6 +35,11 @@ export class Delivering {
       channels,
       outbox: this.outbox.process(process),
       accept: async () => ({ status: "stored", sessionKey: asSessionKey("s"), turnId: "t" }),
+      admit: async () => ({ kind: "admitted", isOwner: false }),
+      media: noShelf(),
+      memory: (account) => this.#memory(account),
+      limiter: this.limiter,
+      live: this.live,
       logger: createLogger({ level: "info", secrets: [], destination: { write: (line) => this.log.push(line) } }),
       faults,
       metrics: this.metrics,
@@ -40,15 +51,24 @@ export class Delivering {
   }
 
   /** Puts a message for a chat; its text is its id, parts are divided by `|`. */
-  put(chatId: string, text: string): void {
-    this.outbox.put({ route: outboxRoute(chatId), message: { ...outbound(text), chatId } });
+  put(chatId: string, text: string, threadId?: string): void {
+    const thread = threadId === undefined ? {} : { threadId };
+    const route = { ...outboxRoute(chatId), ...thread };
+    this.outbox.put({ route, message: { ...outbound(text), chatId, ...thread } });
   }
 
   /** Receipts of a message by part: the platform's id, or `?` where unknown. */
   receipts(id: string): string[] {
-    return [...(this.outbox.receipts.get(id) ?? [])].map(([part, receipt]) =>
-      receipt.state === "sent" ? `${part}:${receipt.platformId}` : `${part}:?`,
-    );
+    return [...(this.outbox.receipts.get(id) ?? [])].map(([part, receipt]) => {
+      if (receipt.state === "sent") return `${part}:${receipt.platformId}`;
+      return receipt.state === "changed" ? `${part}:changed` : `${part}:?`;
+    });
+  }
+
+  #memory(account: string): MemoryAccount {
+    const memory = this.memories.get(account) ?? new MemoryAccount();
+    this.memories.set(account, memory);
+    return memory;
   }
 
   settle = settle;

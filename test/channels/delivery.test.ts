@@ -111,7 +111,7 @@ it("takes a send that never returns for unclear", async () => {
 
 describe("receipts", () => {
   it("keep a new owner from sending a part again", async () => {
-    world.outbox.receipts.set("one|two", new Map([[0, { state: "sent", platformId: "p0" }]]));
+    world.outbox.receipts.set("one|two", new Map([["0", { state: "sent", platformId: "p0" }]]));
     world.put("c1", "one|two");
     await world.manager().start();
     await world.settle();

@@ -112,7 +112,7 @@ describe("owning an account", () => {
     await world.manager().start();
     let send = () => {};
     let aborted = false;
-    world.channel.onSend = (_part, signal) => {
+    world.channel.onSend = (_part, { signal }) => {
       signal.addEventListener("abort", () => {
         aborted = true;
       });

@@ -67,7 +67,7 @@ export function outboxStoreContract(name: string, make: () => Promise<OutboxHarn
       const old = await owned(harness.mine, 60);
       await owned(harness.theirs);
       const receipt = { state: "sent", platformId: "1" } as const;
-      await expect(harness.mine.receipt("bot", old, "a", 0, receipt)).rejects.toMatchObject({ code: "LEASE_LOST" });
+      await expect(harness.mine.receipt("bot", old, "a", "0", receipt)).rejects.toMatchObject({ code: "LEASE_LOST" });
       await expect(harness.mine.consume("bot", old, delivery, null)).rejects.toMatchObject({ code: "LEASE_LOST" });
       expect(await harness.mine.receipts("a")).toEqual(new Map());
       expect(await harness.theirs.read("bot", "0", 0)).toHaveLength(1);
@@ -90,14 +90,20 @@ export function outboxStoreContract(name: string, make: () => Promise<OutboxHarn
       expect((await reading).map(({ outgoing }) => outgoing.message.id)).toEqual(["late"]);
     });
 
-    it("keeps receipts by part, for every process", async () => {
+    it("keeps receipts by part until they are forgotten, for every process", async () => {
       const fence = await owned(harness.mine);
-      await harness.mine.receipt("bot", fence, "a", 0, { state: "sent", platformId: "17" });
-      await harness.mine.receipt("bot", fence, "a", 1, { state: "unknown", reason: "cut off" });
+      await harness.mine.receipt("bot", fence, "a", "0", { state: "sent", platformId: "17" });
+      await harness.mine.receipt("bot", fence, "a", "1", { state: "unknown", reason: "cut off" });
+      await harness.mine.receipt("bot", fence, "a", "2", { state: "changed", into: [{ text: "plain" }] });
+      await harness.mine.receipt("bot", fence, "a", "2.0", { state: "sent", platformId: "19" });
+      await harness.mine.receipt("bot", fence, "a", "3", { state: "sent", platformId: "20" });
+      await harness.mine.receipt("bot", fence, "a", "3", null);
       expect(await harness.theirs.receipts("a")).toEqual(
         new Map([
-          [0, { state: "sent", platformId: "17" }],
-          [1, { state: "unknown", reason: "cut off" }],
+          ["0", { state: "sent", platformId: "17" }],
+          ["1", { state: "unknown", reason: "cut off" }],
+          ["2", { state: "changed", into: [{ text: "plain" }] }],
+          ["2.0", { state: "sent", platformId: "19" }],
         ]),
       );
       expect(await harness.theirs.receipts("b")).toEqual(new Map());

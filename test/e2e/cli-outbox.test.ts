@@ -32,8 +32,8 @@ async function deadLetter(id: string, text: string): Promise<void> {
   await intake.reply([{ route: outboxRoute("c1"), message: outbound(text, { type: "notice" }, id) }]);
   const delivery = (await waiting()).find(({ outgoing }) => outgoing.message.id === id);
   if (delivery === undefined) throw new Error("nothing to deliver");
-  await outbox.receipt("bot", fence, id, 0, { state: "sent", platformId: "17" });
-  await outbox.receipt("bot", fence, id, 1, { state: "unknown", reason: "cut off" });
+  await outbox.receipt("bot", fence, id, "0", { state: "sent", platformId: "17" });
+  await outbox.receipt("bot", fence, id, "1", { state: "unknown", reason: "cut off" });
   const letter = { id, channel: "recording", chatId: "c1", text, error: "part 2 of 2: outcome unknown", attempts: 3 };
   await outbox.consume("bot", fence, delivery, letter);
 }
@@ -74,7 +74,7 @@ it("puts one back under a new entry, without the receipts of parts that were not
     message: outbound("whole message", { type: "notice" }, "t1.final"),
   });
   expect(await deliverer.stack.outbox.receipts("t1.final")).toEqual(
-    new Map([[0, { state: "sent", platformId: "17" }]]),
+    new Map([["0", { state: "sent", platformId: "17" }]]),
   );
   expect((await deliverer.stack.outbox.deadLetters()).map(({ id }) => id)).toEqual(["t2.final"]);
   const twice = await command("retry", "t1.final");

@@ -16,7 +16,7 @@ interface Owner {
 /** What several processes share. */
 export class MemoryOutbox {
   readonly entries: Array<Delivery & { account: string }> = [];
-  readonly receipts = new Map<string, Map<number, Receipt>>();
+  readonly receipts = new Map<string, Map<string, Receipt>>();
   readonly deadLetters: DeadLetter[] = [];
   readonly owners = new Map<string, Owner>();
   /** Thrown by every method while set. */
@@ -40,7 +40,10 @@ export class MemoryOutbox {
       read: (account, after, waitMs) => this.#read(account, after, waitMs),
       receipt: async (account, fence, id, part, receipt) => {
         this.#assertOwner(account, fence);
-        this.receipts.set(id, (this.receipts.get(id) ?? new Map<number, Receipt>()).set(part, receipt));
+        const receipts = this.receipts.get(id) ?? new Map<string, Receipt>();
+        this.receipts.set(id, receipts);
+        if (receipt === null) receipts.delete(part);
+        else receipts.set(part, structuredClone(receipt));
       },
       receipts: async (id) => {
         this.#assertReachable();

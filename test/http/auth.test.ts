@@ -24,6 +24,7 @@ async function start(auth: Partial<AuthRoute> = {}) {
     readiness: async () => [],
     metrics: null,
     client: {
+      webhook: () => null,
       upgrade: null,
       page: { version: "1.2.3", model: "demo", isDemo: true },
       auth: { token: SECRET, issue: (clientId) => tokens.issue(clientId), maxPerMinute: 1_000, ...auth },

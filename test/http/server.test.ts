@@ -4,10 +4,10 @@ import { connect } from "node:net";
 import pino from "pino";
 import { afterEach, describe, expect, it } from "vitest";
 import { asSessionKey } from "../../src/bus/messages.js";
-import { createChannels } from "../../src/channels/registry.js";
+import { createWebSocketChannel, WEBSOCKET_LIMITS } from "../../src/channels/websocket/channel.js";
 import { assertBindAllowed } from "../../src/http/bind.js";
 import { createHttpServer, type HttpOptions, type HttpServer } from "../../src/http/server.js";
-import { noMetrics } from "../../src/metrics.js";
+import { testContext } from "../fakes/channel-context.js";
 import { MemoryChatLogs } from "../fakes/memory-chat-events.js";
 import { MemoryTokens } from "../fakes/memory-tokens.js";
 import { TestClient } from "../fakes/websocket-client.js";
@@ -30,19 +30,18 @@ async function start(options: Partial<HttpOptions> = {}): Promise<{ server: Http
 }
 
 async function startWithChannel() {
-  const { channels, upgrade } = createChannels({
-    config: { websocket: { enabled: true, streaming: true } },
-    chatEvents: new MemoryChatLogs().process(),
+  const channel = createWebSocketChannel({
+    log: new MemoryChatLogs().process(),
     tokens: new MemoryTokens(),
     token: null,
-    metrics: noMetrics,
+    isStreaming: true,
+    limits: WEBSOCKET_LIMITS,
   });
   const accept = async () => ({ status: "stored", sessionKey: asSessionKey("s"), turnId: "t" }) as const;
-  for (const channel of channels) {
-    await channel.start({ accept, logger });
-    open.push(() => channel.stop());
-  }
-  return start({ client: { upgrade, page: PAGE, auth: NO_AUTH } });
+  await channel.start(testContext({ accept, logger }));
+  open.push(() => channel.stop());
+  const upgrade = channel.upgrade.bind(channel);
+  return start({ client: { upgrade, page: PAGE, auth: NO_AUTH, webhook: () => null } });
 }
 
 describe("health", () => {
@@ -158,6 +157,7 @@ it("closes within its limit, whatever still hangs on", async () => {
     client: {
       page: PAGE,
       auth: NO_AUTH,
+      webhook: () => null,
       upgrade: (_request, socket) => socket.write("HTTP/1.1 101 Switching Protocols\r\n\r\n"),
     },
   });

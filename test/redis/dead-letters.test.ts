@@ -46,7 +46,7 @@ async function giveUp(id: string): Promise<() => Promise<void>> {
   await intake.reply([{ route: outboxRoute("c1"), message: outbound(id) }]);
   const delivery = (await outbox.read("bot", "0", 1)).find(({ outgoing }) => outgoing.message.id === id);
   if (delivery === undefined) throw new Error("nothing to deliver");
-  await outbox.receipt("bot", fence, id, 0, { state: "sent", platformId: "1" });
+  await outbox.receipt("bot", fence, id, "0", { state: "sent", platformId: "1" });
   const step = () => outbox.consume("bot", fence, delivery, letterOf(id));
   await step();
   return step;

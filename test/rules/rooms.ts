@@ -26,7 +26,7 @@ interface Room {
 /** A file of `agent` that the runner is made of; it stands in the folder of the loop and obeys the runner's rule. */
 const isRunner: Allows = (name) => /^agent\/runner(?:-[\w-]+)?$/.test(name);
 /** What a channel sees of the room around it. */
-const SEAM = ["channels/channel", "channels/ports", "commands", isIn("channels/text")];
+const SEAM = ["channels/channel", "channels/ports", "channels/clock", "commands", isIn("channels/text")];
 
 /** The first room that has a file is its room. */
 const ROOMS: readonly Room[] = [
@@ -39,6 +39,7 @@ const ROOMS: readonly Room[] = [
   { room: "redis", has: isIn("redis"), may: oneOf(...COMMON, isIn("redis"), (name) => PORTS.test(name)) },
   { room: "bus", has: isIn("bus"), may: oneOf(...COMMON, isIn("bus")) },
   { room: "session", has: isIn("session"), may: oneOf(...COMMON, isIn("session")) },
+  { room: "media", has: isIn("media"), may: oneOf(...COMMON, isIn("media"), "channels/ports") },
   { room: "workspace", has: isIn("workspace"), may: oneOf(...COMMON, isIn("workspace")) },
   {
     room: "agent/runner",

@@ -4,12 +4,14 @@
  */
 import { mkdir } from "node:fs/promises";
 import path from "node:path";
+import { createPairingCommand } from "../../src/agent/commands/pairing.js";
 import { createContextBuilder } from "../../src/agent/context.js";
 import { Ingress, type Taken } from "../../src/agent/ingress.js";
 import { AgentLoop } from "../../src/agent/loop.js";
 import type { Provider } from "../../src/agent/providers/provider.js";
 import type { Tool } from "../../src/agent/tools/tool.js";
 import type { TurnSettings } from "../../src/agent/turn-context.js";
+import type { TurnMedia } from "../../src/agent/turn-media.js";
 import {
   type InboundMessage,
   type OutboundMessage,
@@ -23,6 +25,7 @@ import { noMetrics } from "../../src/metrics.js";
 import { nodeIo, type SessionIo } from "../../src/session/io.js";
 import { SessionManager } from "../../src/session/manager.js";
 import type { Row } from "../../src/session/row.js";
+import { noMedia } from "../fakes/no-media.js";
 import { type BusFixture, createBusFixture } from "./bus-fixture.js";
 
 export interface AgentOptions {
@@ -32,10 +35,14 @@ export interface AgentOptions {
   provider: Provider;
   prefix?: string;
   tools?: () => readonly Tool[];
+  media?: TurnMedia;
   settings?: Partial<TurnSettings>;
   debounceMs?: number;
   retryDelaysMs?: readonly [number, number];
 }
+
+/** Where the model is told that files are. */
+export const MEDIA_FOLDER = "/kept";
 
 /** What a test may replace while it runs. */
 export interface Hooks {
@@ -83,13 +90,19 @@ export class AgentFixture {
     const { bus, lock, stack } = fixture;
     const settings = { ...SETTINGS, ...options.settings };
     const window = { contextWindow: 200_000, maxOutputTokens: 1000 };
-    const context = createContextBuilder({ folder: options.folder, ...window, templates: new Map() });
+    const context = createContextBuilder({
+      folder: options.folder,
+      ...window,
+      templates: new Map(),
+      mediaFolder: MEDIA_FOLDER,
+    });
     const providers = { resolve: () => ({ provider: options.provider, model: "m", label: "m" }) };
     const turnTools = options.tools ?? (() => []);
     const turn = {
       bus,
       providers,
       context,
+      media: options.media ?? noMedia(),
       tools: turnTools,
       settings,
       faults,
@@ -104,6 +117,7 @@ export class AgentFixture {
       bus,
       debounceMs: options.debounceMs ?? 0,
       describe: async (which) => `<${which}>`,
+      pairing: createPairingCommand(stack.pairings(false)),
       ...watched,
     });
     const agent = new AgentFixture(fixture, sessions, loop, ingress, hooks, log);

@@ -19,6 +19,7 @@ import { noMetrics } from "../../src/metrics.js";
 import { nodeIo } from "../../src/session/io.js";
 import { SessionManager } from "../../src/session/manager.js";
 import type { Row } from "../../src/session/row.js";
+import { noMedia } from "../fakes/no-media.js";
 import { type BusFixture, createBusFixture, LEASE_MS, sessionKey, silent, until } from "./bus-fixture.js";
 
 export interface LineOptions {
@@ -129,7 +130,13 @@ function partsOf(made: BusFixture, given: LineOptions, folder: string): Parts {
   const { bus, stack } = made;
   const watched = { logger: silent, metrics: noMetrics };
   const debounceMs = given.debounceMs ?? 0;
-  const ingress = new Ingress({ bus, debounceMs, describe: async () => "described", ...watched });
+  const ingress = new Ingress({
+    bus,
+    debounceMs,
+    describe: async () => "described",
+    pairing: async () => "paired",
+    ...watched,
+  });
   const { results, signals } = stack;
   const looks = { count: 0 };
   const upkeep: Upkeep = {
@@ -162,7 +169,8 @@ function loopOf({ bus, lock }: BusFixture, given: LineOptions, sessions: Session
   const turn = {
     bus,
     providers: { resolve: () => ({ provider, model: "m", label: "m" }) },
-    context: createContextBuilder({ folder, ...window, templates: new Map() }),
+    context: createContextBuilder({ folder, ...window, templates: new Map(), mediaFolder: "/kept" }),
+    media: noMedia(),
     tools,
     settings: { maxIterations: 20, maxOutputTokens: 1000, toolResultMaxChars: 1000, queueMode },
     faults: noFaults,

@@ -1,6 +1,7 @@
 /**
  * `/pairing`: an owner lists, approves, denies and revokes pairings in a chat. It sends nothing; its text is the answer.
- * Invariants: nobody but an owner gets more than a refusal; repeated after a crash, a decision says what it said before.
+ * Invariants: nobody but an owner who wrote it gets more than a refusal; repeated after a crash, a decision says what it
+ * said before.
  */
 import { type InboundMessage, inboundKeyOf } from "../../bus/messages.js";
 import { decisionText, listText, revokedText } from "./pairing-texts.js";
@@ -14,6 +15,8 @@ export type PairingCommand = (message: InboundMessage, args: string) => Promise<
 export function createPairingCommand(pairings: Pairings): PairingCommand {
   return async (message, args) => {
     if (!message.isOwner) return "Only an owner may decide about pairings.";
+    // What a button says was written by a model, not by who presses it.
+    if (message.kind === "callback") return "Write this command yourself; it does not come from a button.";
     const [word = "list", first, second, ...rest] = args === "" ? [] : args.split(" ");
     const verb = word.toLowerCase();
     if (rest.length > 0) return USAGE;

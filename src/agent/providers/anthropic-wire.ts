@@ -4,6 +4,7 @@
  * wire takes; the same rows give the same bytes, so that the provider's cache holds; at most four cache markers.
  */
 import type {
+  ImageBlockParam,
   MessageCreateParamsStreaming,
   TextBlockParam,
   Tool,
@@ -13,9 +14,9 @@ import type {
 import { claimCallId } from "./call-ids.js";
 import { normaliseMessages } from "./normalise.js";
 import { wellFormed } from "./normalise-row.js";
-import type { ChatMessage, ModelRequest, ToolDefinition } from "./provider.js";
+import type { ChatMessage, ModelImage, ModelRequest, ToolDefinition } from "./provider.js";
 
-type Block = TextBlockParam | ToolUseBlockParam | ToolResultBlockParam;
+type Block = ImageBlockParam | TextBlockParam | ToolUseBlockParam | ToolResultBlockParam;
 
 interface Turn {
   role: "user" | "assistant";
@@ -45,12 +46,16 @@ function createIdMap(): (id: string) => string {
   };
 }
 
+function imageBlock({ mime, base64 }: ModelImage): ImageBlockParam {
+  return { type: "image", source: { type: "base64", media_type: mime, data: base64 } };
+}
+
 function blocksOf(row: ChatMessage, wireId: (id: string) => string): Block[] {
   switch (row.role) {
     case "system":
       return [];
     case "user":
-      return [{ type: "text", text: row.content }];
+      return [...(row.images ?? []).map(imageBlock), { type: "text", text: row.content }];
     case "tool":
       return [{ type: "tool_result", tool_use_id: wireId(row.toolCallId), content: row.content }];
     case "assistant": {

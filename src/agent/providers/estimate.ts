@@ -7,6 +7,8 @@ import type { ChatMessage, ToolDefinition } from "./provider.js";
 
 const BYTES_PER_TOKEN = 4;
 const TOKENS_PER_ROW = 4;
+/** An image scaled down as models get it. */
+const TOKENS_PER_IMAGE = 1600;
 
 /** Estimated tokens of a text. */
 export function estimateTokens(text: string): number {
@@ -16,7 +18,8 @@ export function estimateTokens(text: string): number {
 function rowTokens(row: ChatMessage): number {
   const calls = row.role === "assistant" ? row.toolCalls : [];
   const written = calls.reduce((sum, call) => sum + estimateTokens(call.name + call.arguments), 0);
-  return TOKENS_PER_ROW + estimateTokens(row.content) + written;
+  const images = row.role === "user" ? (row.images?.length ?? 0) : 0;
+  return TOKENS_PER_ROW + estimateTokens(row.content) + written + images * TOKENS_PER_IMAGE;
 }
 
 /** Estimated tokens of one model call: everything sent, and the text that came back. */

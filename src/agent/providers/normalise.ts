@@ -9,6 +9,7 @@ import { cleanRow, NO_RESULT } from "./normalise-row.js";
 import type { ChatMessage, ToolCall } from "./provider.js";
 
 type AssistantRow = Extract<ChatMessage, { role: "assistant" }>;
+type UserRow = Extract<ChatMessage, { role: "user" }>;
 type ToolRow = Extract<ChatMessage, { role: "tool" }>;
 
 /** Results waiting for their call, by the id they were stored under, in order. */
@@ -53,6 +54,12 @@ function joinTexts(first: string, second: string): string {
   return first === "" || second === "" ? first + second : `${first}\n\n${second}`;
 }
 
+function joinUsers(first: UserRow, second: UserRow): UserRow {
+  const images = [...(first.images ?? []), ...(second.images ?? [])];
+  const content = joinTexts(first.content, second.content);
+  return { role: "user", content, ...(images.length === 0 ? {} : { images }) };
+}
+
 function joinAssistants(first: AssistantRow, second: AssistantRow): AssistantRow {
   const reasoning = joinTexts(first.reasoning ?? "", second.reasoning ?? "");
   return {
@@ -69,7 +76,7 @@ function mergeNeighbours(rows: readonly ChatMessage[]): ChatMessage[] {
   for (const row of rows) {
     const before = merged.at(-1);
     if (before?.role === "user" && row.role === "user") {
-      merged[merged.length - 1] = { role: "user", content: joinTexts(before.content, row.content) };
+      merged[merged.length - 1] = joinUsers(before, row);
     } else if (before?.role === "assistant" && row.role === "assistant") {
       merged[merged.length - 1] = joinAssistants(before, row);
     } else {

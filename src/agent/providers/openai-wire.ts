@@ -7,14 +7,26 @@ import type {
   ChatCompletionCreateParamsStreaming,
   ChatCompletionMessageParam,
   ChatCompletionTool,
+  ChatCompletionUserMessageParam,
 } from "openai/resources/chat/completions";
-import type { ChatMessage, ModelRequest, ToolDefinition } from "./provider.js";
+import type { ChatMessage, ModelImage, ModelRequest, ToolDefinition } from "./provider.js";
+
+/** A list of parts only where there are images: many servers know nothing but text. */
+function wireUser(text: string, images: readonly ModelImage[]): ChatCompletionUserMessageParam {
+  if (images.length === 0) return { role: "user", content: text };
+  const shown = images.map(({ mime, base64 }) => ({
+    type: "image_url" as const,
+    image_url: { url: `data:${mime};base64,${base64}` },
+  }));
+  return { role: "user", content: [...shown, { type: "text", text }] };
+}
 
 function wireRow(row: ChatMessage): ChatCompletionMessageParam {
   switch (row.role) {
     case "system":
+      return { role: "system", content: row.content };
     case "user":
-      return { role: row.role, content: row.content };
+      return wireUser(row.content, row.images ?? []);
     case "tool":
       return { role: "tool", tool_call_id: row.toolCallId, content: row.content };
     case "assistant": {

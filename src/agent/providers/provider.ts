@@ -14,10 +14,19 @@ export interface ToolCall {
   arguments: string;
 }
 
-/** One row of a conversation as a model sees it. */
+/** Formats of images that models take. */
+export type ImageMime = "image/gif" | "image/jpeg" | "image/png" | "image/webp";
+
+/** An image in a user's row. */
+export interface ModelImage {
+  mime: ImageMime;
+  base64: string;
+}
+
+/** One row of a conversation as a model sees it. Images go before the text. */
 export type ChatMessage =
   | { role: "system"; content: string }
-  | { role: "user"; content: string }
+  | { role: "user"; content: string; images?: readonly ModelImage[] }
   | { role: "assistant"; content: string; toolCalls: ToolCall[]; reasoning?: string }
   | { role: "tool"; toolCallId: string; name: string; content: string };
 

@@ -10,4 +10,6 @@ export interface PathGuard {
    * Throws an Error whose message tells the model what is wrong, when the path leads outside.
    */
   resolveInside(path: string): Promise<string>;
+  /** The same for reading alone: files that people sent may be read where they are kept, too. */
+  resolveReadable(path: string): Promise<string>;
 }

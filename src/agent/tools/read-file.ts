@@ -84,7 +84,7 @@ function describe(window: Window, range: ReadInput): ToolResult {
 }
 
 async function readText(range: ReadInput, deps: FileToolDeps, signal: AbortSignal): Promise<ToolResult> {
-  const real = await deps.guard.resolveInside(range.path);
+  const real = await deps.guard.resolveReadable(range.path);
   // Not blocking: opening a pipe that nobody writes to would wait for ever.
   const handle = await open(real, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   try {

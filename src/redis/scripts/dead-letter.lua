@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- Decides about a dead letter, once a call: back into its account's outbox as a new entry, or gone. Parts that were sent
--- keep their receipts and are not sent again; the others lose theirs.
+-- or changed keep their receipts and are not sent again as they were; the unclear ones lose theirs.
 -- A: id (outbound), call (names this call: repeated, it gives the same answer), again (true: back into the outbox)
 -- Returns {'none'} | {'ok'}
 local done = key('deadCall', A.call)
@@ -10,7 +10,7 @@ if not stored then return { 'none' } end
 redis.call('HDEL', key('deadOut'), A.id)
 local receipts = redis.call('HGETALL', key('receipt', A.id))
 for i = 1, A.again and #receipts or 0, 2 do
-  if cjson.decode(receipts[i + 1]).state ~= 'sent' then redis.call('HDEL', key('receipt', A.id), receipts[i]) end
+  if cjson.decode(receipts[i + 1]).state == 'unknown' then redis.call('HDEL', key('receipt', A.id), receipts[i]) end
 end
 redis.call('EXPIRE', key('receipt', A.id), 2 * DAY)
 if A.again then

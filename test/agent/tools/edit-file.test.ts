@@ -21,7 +21,8 @@ afterEach(() => rm(root, { recursive: true, force: true }));
 async function edit(before: string | Buffer | null, args: object) {
   const path = join(root, "f.txt");
   if (before !== null) await writeFile(path, before);
-  const deps = { guard: { resolveInside: async (name: string) => join(root, name) }, reads: new FileReads() };
+  const resolve = async (name: string) => join(root, name);
+  const deps = { guard: { resolveInside: resolve, resolveReadable: resolve }, reads: new FileReads() };
   const registry = createToolRegistry([createEditFile(deps), createReadFile(deps)]);
   const context = { signal: new AbortController().signal, callId: "1" };
   const use = async (name: string, more: object) => {

@@ -29,13 +29,13 @@ async function realPathOf(path: string): Promise<string> {
   }
 }
 
-const guard: PathGuard = {
-  async resolveInside(path) {
-    const real = await realPathOf(resolve(root, path));
-    if (real !== root && !real.startsWith(root + sep)) throw new Error(`${path} is outside the workspace.`);
-    return real;
-  },
-};
+async function inside(path: string): Promise<string> {
+  const real = await realPathOf(resolve(root, path));
+  if (real !== root && !real.startsWith(root + sep)) throw new Error(`${path} is outside the workspace.`);
+  return real;
+}
+
+const guard: PathGuard = { resolveInside: inside, resolveReadable: inside };
 
 function toolbox() {
   const registry = createToolRegistry(createWorkspaceTools({ guard, reads: new FileReads() }));

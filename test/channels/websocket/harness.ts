@@ -1,7 +1,6 @@
 /** A WebSocket channel on a real port over in-memory logs; what it accepts is kept, how it is accepted is a test's choice. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import pino from "pino";
 import {
   type InboundMessage,
   inboundKeyOf,
@@ -15,6 +14,7 @@ import {
   WEBSOCKET_LIMITS,
   type WebSocketLimits,
 } from "../../../src/channels/websocket/channel.js";
+import { testContext } from "../../fakes/channel-context.js";
 import { type MemoryChatEvents, MemoryChatLogs } from "../../fakes/memory-chat-events.js";
 import { MemoryTokens } from "../../fakes/memory-tokens.js";
 import { outbound } from "../../fakes/outbound.js";
@@ -51,7 +51,7 @@ export class TestGateway {
     const all = { ...WEBSOCKET_LIMITS, closeGraceMs: 500, retryMs: 10, ...limits };
     const channel = createWebSocketChannel({ log: events, tokens, token, isStreaming: true, limits: all });
     server.on("upgrade", (request, socket, head) => channel.upgrade(request, socket, head));
-    await channel.start({ accept: (message) => gateway.#accept(message), logger: pino({ level: "silent" }) });
+    await channel.start(testContext({ accept: (message) => gateway.#accept(message) }));
     gateway.#close = async () => {
       await channel.stop();
       server.closeAllConnections();

@@ -25,6 +25,8 @@ export interface ProcessOptions {
   workspace?: string;
   /** Any free one when left out; the one of a process that has ended, to take its place. */
   port?: number;
+  /** Variables that a person would set. */
+  env?: Readonly<Record<string, string>>;
 }
 
 export class Stage {
@@ -66,7 +68,7 @@ export class Stage {
     const place = options.port === undefined ? [] : ["--port", String(options.port)];
     const common = ["-c", this.configFile, "-w", options.workspace ?? this.workspace];
     const args = [MAIN, "gateway", "--role", role, ...common, ...place];
-    const started = new GatewayProcess(args, this.#env(options.fault));
+    const started = new GatewayProcess(args, { ...this.#env(options.fault), ...options.env });
     this.#processes.push(started);
     return started;
   }

@@ -1,0 +1,68 @@
+/**
+ * Discord as a channel: puts its parts together, starts and stops them. Everything it does stands in its neighbours.
+ * Invariants: the library is loaded only when the channel starts; after `stop` nothing of it runs; what was not stored then
+ * is in the spool.
+ */
+import { COMMANDS } from "../../commands.js";
+import { NanogateError } from "../../errors.js";
+import type { ChannelContext, ChannelHealth, OutboxChannel } from "../channel.js";
+import { DeliveryError } from "../channel.js";
+import type { DiscordDeps } from "./deps.js";
+import { TYPING_EVERY_MS } from "./live.js";
+import { type DiscordPart, partsOf } from "./parts.js";
+import { openSession, type Session } from "./session.js";
+import { accountOf, checkToken } from "./token.js";
+import { Vitals } from "./vitals.js";
+import { DISCORD } from "./wire.js";
+
+/** A bot on Discord. Never throws: a wrong token is said when it starts. */
+export function createDiscordChannel(deps: DiscordDeps): OutboxChannel<DiscordPart> {
+  const vitals = new Vitals({ clock: deps.clock, patience: deps.timing.patience });
+  let session: Session | null = null;
+  const running = (): Session => {
+    if (session === null)
+      throw new DeliveryError({ kind: "transient", retryAfterMs: null }, "Discord is not connected");
+    return session;
+  };
+  return {
+    name: DISCORD,
+    account: accountOf(deps.token),
+    start: async (context: ChannelContext) => {
+      vitals.starting();
+      try {
+        checkToken(deps.token);
+        session = await openSession(deps, { context, vitals, commands: COMMANDS });
+      } catch (error) {
+        if (error instanceof NanogateError) vitals.fail(error, { isPermanent: isPermanent(error) });
+        throw error;
+      }
+    },
+    stop: async () => {
+      const open = session;
+      session = null;
+      await open?.close();
+      vitals.stopped();
+    },
+    health: (): ChannelHealth => vitals.health(),
+    parts: partsOf,
+    send: async (request) => running().sender.send(request),
+    limits: (message) => [
+      { bucket: "bot", count: 40, perMs: 1000, cost: 1 },
+      // Discord tells a channel's own limit with each answer; this one only names what a wait is for.
+      { bucket: `chat:${message.threadId ?? message.chatId}`, count: 10, perMs: 1000, cost: 1 },
+    ],
+    live: {
+      workingEveryMs: TYPING_EVERY_MS,
+      way: (message) => session?.live.way(message) ?? "none",
+      intervalMs: () => deps.config.editIntervalMs,
+      edit: async (platformId, request) => running().live.edit(platformId, request),
+      draft: async (streamId, request) => running().live.draft(streamId, request),
+      remove: async (platformId, message, signal) => running().live.remove(platformId, message, signal),
+      working: async (phase, message, signal) => session?.live.working(phase, message, signal),
+    },
+  };
+}
+
+function isPermanent({ code }: NanogateError): boolean {
+  return code === "DISCORD_TOKEN_INVALID" || code === "DISCORD_INTENTS" || code === "DISCORD_PROTOCOL";
+}
