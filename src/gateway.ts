@@ -26,6 +26,7 @@ import { issuerOf, MAX_TOKEN_REQUESTS_PER_MINUTE } from "./http/auth.js";
 import { assertBindAllowed } from "./http/bind.js";
 import { createHttpServer, type HttpServer } from "./http/server.js";
 import type { WebhookHandler } from "./http/webhooks.js";
+import { keepSweeping } from "./media/keeper.js";
 import { noMetrics } from "./metrics.js";
 import { liveAddressOf } from "./redis/envelope.js";
 import type { SessionManager } from "./session/manager.js";
@@ -105,6 +106,7 @@ async function start(given: GatewayOptions, stopping: Stopping): Promise<Gateway
   // 4. Sessions and the agent.
   const agent = await assembleAgent({ loaded, logger, faults, metrics, workspace, parts });
   stopping.push("sessions", () => agent.sessions.flushAll());
+  if (role !== "direct") stopping.push("files", keepSweeping(agent.media, logger));
   const { bus, stack } = parts;
   const unhint = await stack.signals.onHint((key) => void agent.loop.onHint(key));
   stopping.push("hints", unhint);
