@@ -73,6 +73,12 @@ describe("with nothing running", () => {
         policy: expect.stringContaining("gateway token"),
         health: { state: "unknown" },
       },
+      ...["telegram", "discord"].map((name) => ({
+        name,
+        enabled: false,
+        policy: "Off: it has no token.",
+        health: { state: "off" },
+      })),
     ]);
     expect(closed.out).not.toContain("a-token-of-some-length");
     await home.write("config.json", { channels: { websocket: { enabled: false } } });

@@ -30,6 +30,31 @@ it("a private question: the answer grows by edits of one message, and the last e
   expect(alice.chat.typing.length).toBeGreaterThan(0);
 });
 
+it("a long answer: parts within the limit, in order, code closed and reopened, nothing lost", async () => {
+  const { alice, model } = await open();
+  const lines = Array.from({ length: 500 }, (_, n) => `line ${n} 👍🏽`);
+  const question = ["show:", "```text", ...lines, "```", "that was it"].join("\n");
+  for (const part of [question.slice(0, 4000), question.slice(4000)]) expect(part.length).toBeLessThanOrEqual(4096);
+  const release = model.hold("show:");
+  alice.dm(question.slice(0, 4000));
+  await on.fake.until(() => model.asked("show:") === 1);
+  release();
+  await on.answer(alice.chat, ({ text }) => text.includes("line 200"));
+  const answer = alice.chat.answers().join("\n");
+  for (const line of lines.slice(0, 200)) expect(answer).toContain(line);
+  expect(answer).not.toContain("```");
+});
+
+it("drafts, where they are switched on: the answer grows as a draft and stands there once", async () => {
+  const { fake, alice } = await open({ telegram: { drafts: true } });
+  const question = `slowly ${"word ".repeat(300).trim()}`;
+  alice.dm(question);
+  await on.answered(alice.chat, [`re: ${question}`]);
+  expect(alice.chat.drafts.length).toBeGreaterThan(0);
+  expect(alice.chat.draft).toBeNull();
+  expect(fake.journal.calls("editMessageText")).toEqual([]);
+});
+
 it("configured by its token alone: strangers get a pairing code and nothing else", async () => {
   on = await TelegramStage.open({ telegram: { token: undefined, allowFrom: [], groupAllowFrom: [] } });
   await on.polling({ env: { TELEGRAM_BOT_TOKEN: on.fake.token } });

@@ -71,12 +71,14 @@ it("killed as soon as the message is stored: it comes again, and makes one turn"
 it("two processes: one polls; it is killed, the other takes over; nothing is lost or doubled", async () => {
   const { fake, alice } = await open();
   const bob = fake.person("bob");
-  const [first] = [await on.polling(), await on.gateway()];
+  const first = await on.polling();
+  await on.gateway();
   alice.dm("one");
   bob.dm("uno");
   await on.answered(alice.chat, ["re: one"]);
   await on.answered(bob.chat, ["re: uno"]);
-  await first?.kill();
+  await on.delivered(first, 2);
+  await first.kill();
   for (const text of ["two", "three"]) alice.dm(text);
   bob.dm("dos");
   await on.answered(alice.chat, answersTo(["one", "two", "three"]));
@@ -107,6 +109,7 @@ it("the owner is frozen past its lease and thawed: one poller in the end, each a
   await on.gateway();
   alice.dm("one");
   await on.answered(alice.chat, ["re: one"]);
+  await on.delivered(first, 1);
   first.freeze();
   alice.dm("two");
   await on.answered(alice.chat, answersTo(["one", "two"]));

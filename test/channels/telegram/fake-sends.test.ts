@@ -148,7 +148,7 @@ describe("places", () => {
     group.standing = "restricted";
     expect(await refusal(api.sendMessage(group.id, "a"))).toContain("not enough rights");
     group.standing = "member";
-    const moved = fake.upgrade(group);
+    const moved = fake.upgrade(group, alice);
     await expect(api.sendMessage(group.id, "a")).rejects.toMatchObject({
       error_code: 400,
       parameters: { migrate_to_chat_id: moved.id },

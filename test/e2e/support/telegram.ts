@@ -95,6 +95,20 @@ export class TelegramStage {
     }
   }
 
+  /** Returns when this process has logged so many deliveries, receipts stored. */
+  async delivered(process: GatewayProcess, count: number): Promise<void> {
+    await this.fake.until(() => process.log.split('"msg":"delivered"').length > count);
+  }
+
+  /** Fails when /readyz once names nothing for the channel within this time. */
+  async staysFailed(process: GatewayProcess, forMs: number): Promise<void> {
+    const untilMs = performance.now() + forMs;
+    await this.#readiness(process, (found) => {
+      if (found === undefined) throw new Error(`/readyz names nothing any more\n${this.#logs()}`);
+      return performance.now() > untilMs || null;
+    });
+  }
+
   /** What /readyz names for the channel, once it names something. */
   problem(process: GatewayProcess): Promise<Problem> {
     return this.#readiness(process, (found) => found ?? null);

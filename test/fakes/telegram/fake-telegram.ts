@@ -153,13 +153,14 @@ export class FakeTelegram {
     return this.updates.push("channel_post", post.wire);
   }
 
-  /** A group becomes a supergroup; both say so. */
-  upgrade(group: Place): Place {
+  /** Somebody makes a supergroup of a group; both say so. */
+  upgrade(group: Place, by: Person): Place {
+    const { user: from } = by;
     const place = this.world.supergroup(group.wire.title ?? "");
     group.movedTo = place.id;
-    const away = group.post({ from: this.world.bot, migrate_to_chat_id: place.id });
+    const away = group.post({ from, migrate_to_chat_id: place.id });
     this.updates.push("message", away.wire);
-    const here = place.post({ from: this.world.bot, migrate_from_chat_id: group.id });
+    const here = place.post({ from, migrate_from_chat_id: group.id });
     this.updates.push("message", here.wire);
     return place;
   }

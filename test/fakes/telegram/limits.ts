@@ -44,12 +44,16 @@ export class Limits {
     this.#waits.set(chatId, { seconds, untilMs: null });
   }
 
-  /** A call into a chat, counted or not. Throws a refusal while the chat must be left alone. */
-  arrived(method: string, chatId: number): void {
+  /**
+   * A call into a chat. A wait begins with one that shows something (`isCounted`), and is for all: throws a refusal while the
+   * chat must be left alone.
+   */
+  arrived(method: string, chatId: number, isCounted: boolean): void {
     const wait = this.#waits.get(chatId);
     if (wait === undefined) return;
     const now = this.nowMs();
     if (wait.untilMs === null) {
+      if (!isCounted) return;
       wait.untilMs = now + wait.seconds * 1000;
       throw tooMany(wait.seconds);
     }

@@ -52,6 +52,7 @@ export interface SeenMessage {
 /** "General", which every forum has: typing may name it, sends must not. */
 export const GENERAL = 1;
 const MEDIA = ["photo", "video", "audio", "voice", "document", "video_note", "animation", "sticker"] as const;
+const EVENTS = ["forum_topic_created", "migrate_to_chat_id", "migrate_from_chat_id"] as const;
 
 export class Place {
   standing: Standing = "member";
@@ -144,7 +145,7 @@ export class Place {
   /** What people see, oldest first; events of the chat left out. */
   visible(): SeenMessage[] {
     return [...this.posts.values()]
-      .filter(({ isDeleted, wire }) => !isDeleted && wire.forum_topic_created === undefined)
+      .filter(({ isDeleted, wire }) => !isDeleted && EVENTS.every((event) => wire[event] === undefined))
       .map(seen);
   }
 

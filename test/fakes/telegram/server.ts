@@ -102,7 +102,7 @@ export class BotApiServer {
   #watch({ method, chatId }: JournalEntry, params: Params): void {
     const place = this.deps.world.places.get(Number(chatIdOf(params)));
     if (chatId === null || place === undefined || !/^(?:send|edit|delete|setMessageReaction)/.test(method)) return;
-    this.deps.limits.arrived(method, chatId);
+    this.deps.limits.arrived(method, chatId, isCounted({ method }));
     const messages = method === "sendMediaGroup" ? Math.max(1, params.list("media")?.length ?? 1) : 1;
     if (isCounted({ method })) this.deps.limits.count({ method, chatId, isGroup: place.isGroup, messages });
   }
