@@ -73,11 +73,6 @@ export async function loadConfig(request: LoadRequest = {}): Promise<LoadedConfi
     workspace: resolvePath(checked.workspace, { home, base }),
     redis: { ...checked.redis, url: checked.redis.url ?? environment.redisUrl },
     gateway: { ...checked.gateway, token: await tokenOf(checked.gateway.token, env, home) },
-    channels: {
-      ...checked.channels,
-      telegram: settled(checked.channels.telegram),
-      discord: settled(checked.channels.discord),
-    },
   };
   return deepFreeze({
     config,
@@ -197,11 +192,6 @@ function readEnvironment(env: Environment): FromEnvironment {
 
 async function tokenOf(written: string | null, env: Environment, home: string): Promise<string | null> {
   return written === "auto" ? env.NANOGATE_TOKEN?.trim() || (await readToken(home)) : written;
-}
-
-/** `"auto"` is on when there is a token. */
-function settled<Bot extends { enabled: boolean | "auto"; token: string | null }>(bot: Bot): Bot {
-  return bot.enabled === "auto" ? { ...bot, enabled: bot.token !== null } : bot;
 }
 
 function weakToken(config: Config): string[] {
