@@ -3,6 +3,7 @@
  * machine. Needs a build and a redis-server.
  */
 import { addedLatency } from "./added-latency.mjs";
+import { delivery } from "./delivery.mjs";
 import { idle } from "./idle.mjs";
 import { sessionAppend } from "./session-append.mjs";
 import { printTable } from "./support.mjs";
@@ -13,6 +14,7 @@ const BENCHES = {
     printTable("Added to a turn at 50 busy sessions, ms", ["part", "p50", "p99"], await addedLatency()),
   throughput: async () =>
     printTable("No-op turns in one process", ["what", "turns/s", "of bare bus"], await throughput()),
+  delivery: async () => printTable("Delivery, ms unless said otherwise", ["what", "value"], await delivery()),
   append: async () => printTable("Appending a turn, ms", ["session", "median", "ratio"], await sessionAppend()),
   idle: async () => printTable("At rest", ["what", "value"], await idle()),
 };

@@ -79,6 +79,7 @@ export function assembleChannels(work: ChannelAssembly): ChannelParts {
     faults,
     metrics,
     clock,
+    wallMs: Date.now,
     settings: { leaseMs, drainMs: Math.min(drainMs, MAX_DRAIN_MS), sendTimeoutMs: SEND_TIMEOUT_MS, watchMs: 1000 },
   });
   const handlers = [...webhooks].map(([name, webhook]): [string, WebhookHandler] => [

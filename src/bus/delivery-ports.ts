@@ -15,6 +15,8 @@ export interface Delivery {
 export type Receipt =
   | { state: "sent"; platformId: string }
   | { state: "unknown"; reason: string }
+  /** Its sending was begun; whoever finds this and nothing later does not know whether it arrived. `atMs`: since the epoch. */
+  | { state: "begun"; atMs: number }
   /** Refused as it was: these stand in its place, each with a receipt of its own (`2.0`, `2.1`). */
   | { state: "changed"; into: readonly unknown[] };
 

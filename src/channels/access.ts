@@ -35,7 +35,8 @@ async function decide(deps: AdmissionDeps, knock: Knock, policy: AccessPolicy): 
   const paired = await deps.pairings.find(knock.route.channel, knock.senderId);
   if (paired !== null) return { kind: "admitted", isOwner: paired.isOwner };
   if (verdict.kind === "listed") return { kind: "admitted", isOwner: false };
-  if (knock.scene.kind === "group") return { kind: "refused", why: "this person is in no list and not paired" };
+  if (knock.scene.kind === "group")
+    return { kind: "refused", why: "you are in no list of mine and not paired; send me a direct message to be let in" };
   return meetStranger(deps, knock);
 }
 
@@ -64,11 +65,11 @@ async function meetStranger(deps: AdmissionDeps, knock: Knock): Promise<Admissio
     case "code":
       // As often as it is told, so that a stranger cannot fill the log.
       if (answer.isNew) deps.logger.info(idsOf(knock), "a stranger asks to be paired: nanogate pairing list");
-      return { kind: "refused", why: "this person is not paired yet; an owner has to approve the code" };
+      return { kind: "refused", why: "you are not paired yet; the message with your pairing code says what to do" };
     case "full":
-      return { kind: "refused", why: "too many people wait for an owner" };
+      return { kind: "refused", why: "you are not paired, and too many people wait for it; try again later" };
     case "denied":
-      return { kind: "refused", why: "an owner denied this person" };
+      return { kind: "refused", why: "an owner said no" };
     default:
       return answer satisfies never;
   }

@@ -37,6 +37,8 @@ export interface AccountServiceDeps {
   logger: Logger;
   metrics: Metrics;
   sendTimeoutMs: number;
+  /** The time of day, ms since the epoch. */
+  wallMs: () => number;
 }
 
 /** Serves until `stopReading` or a loss, then finishes what the lanes have begun, at the latest until `stopSending`. */
@@ -73,7 +75,7 @@ interface Shift {
 }
 
 function build(deps: AccountServiceDeps, shift: Shift): { deliverer: Deliverer; desk: LiveDesk | null } {
-  const { channel, limiter, clock, logger, receipts, outbox, sendTimeoutMs } = deps;
+  const { channel, limiter, clock, logger, sendTimeoutMs } = deps;
   const { account, live } = channel;
   const turns = new LiveTurns();
   const gate = new LimitGate({ account, limiter, clock, logger });
@@ -89,6 +91,6 @@ function build(deps: AccountServiceDeps, shift: Shift): { deliverer: Deliverer; 
           painter: new LivePainter({ channel, live, turns, shown, caller, gate, clock, logger, sendTimeoutMs }),
         });
   const onAnswered = (delivery: Delivery) => desk?.answered(delivery);
-  const deliverer = new Deliverer({ channel, clock, logger, account, outbox, caller, receipts, shown, onAnswered });
+  const deliverer = new Deliverer({ ...deps, account, caller, shown, onAnswered });
   return { deliverer, desk };
 }

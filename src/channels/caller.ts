@@ -40,6 +40,9 @@ export interface Call {
   edits: string | null;
 }
 
+/** Notes that a call is under way from now on, or that it surely came to nothing. */
+export type NoteCall = (isUnderWay: boolean) => Promise<void>;
+
 /** How long one try may take. */
 interface Within {
   signal: AbortSignal;
@@ -61,8 +64,8 @@ export class Caller {
     this.#deps = deps;
   }
 
-  /** Never throws for what a platform says or a channel does. */
-  async call(call: Call, authority: Authority): Promise<CallEnd> {
+  /** Never throws for what a platform says or a channel does, only what `note` throws. */
+  async call(call: Call, authority: Authority, note: NoteCall): Promise<CallEnd> {
     const { channel, clock, gate, sendTimeoutMs } = this.#deps;
     const limits = channel.limits(call.message, call.part);
     const untilMs = clock.nowMs() + MAX_TOTAL_MS;
@@ -70,6 +73,9 @@ export class Caller {
       const isLetThrough = await gate.pass(limits, { signal: authority.ending, untilMs });
       if (!isLetThrough && clock.nowMs() >= untilMs) return refused("the platform's limits left no room", attempts);
       if (!isLetThrough || !authority.isHeld()) break;
+      await note(true);
+      // Storing it takes its time.
+      if (!authority.isHeld()) break;
       const sent = await this.tryOnce(call, { signal: authority.signal, limitMs: sendTimeoutMs });
       if (!(sent instanceof DeliveryError)) {
         this.#deps.faults("deliver.sent");
@@ -83,6 +89,7 @@ export class Caller {
       if (statedMs === null) failures += 1;
       const waitMs = statedMs ?? backOffMs(failures);
       if (failures >= MAX_ATTEMPTS || clock.nowMs() + waitMs > untilMs) return refused(reason, attempts);
+      await note(false);
       const parked = statedMs === null ? null : gate.park(limits, statedMs);
       await clock.sleep(waitMs, authority.ending);
       await parked;

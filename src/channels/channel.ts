@@ -49,10 +49,13 @@ export interface ChannelContext {
   logger: Logger;
 }
 
-/** How a channel is; a failed one is named with what to do and holds back no other. `permanent`: only a person can mend it. */
+/**
+ * How a channel is; a failed one is named with what to do and holds back no other. `isPermanent`: only a person can mend it.
+ * `isDeaf`: it hears nothing, but what it is to say can be said, and it goes on trying by itself: it is left running.
+ */
 export type ChannelHealth =
   | { state: "starting" | "running" | "standby" | "stopped" }
-  | { state: "failed"; problem: string; advice: string; isPermanent?: true };
+  | { state: "failed"; problem: string; advice: string; isPermanent?: true; isDeaf?: true };
 
 /** One platform. */
 export interface Channel {
@@ -79,6 +82,8 @@ export interface OutboxChannel<Part = unknown> extends Channel {
   parts(message: OutboundMessage): Part[];
   /** Sends one part; the platform's id of what was sent. Throws `DeliveryError`. */
   send(request: SendRequest<Part>): Promise<{ platformId: string }>;
+  /** For how long the platform knows a repeated part by its key and shows it once, ms; 0: it never does. */
+  readonly repeatableMs: number;
   /** What a call for this part counts against; known in advance, so the platform never has to say so. */
   limits(message: OutboundMessage, part: Part): readonly RateLimit[];
   /** How an answer is shown while it is made; null where only whole answers are shown. */

@@ -12,7 +12,7 @@ import type { Delivery, OutboxStore, Receipt } from "../bus/delivery-ports.js";
 import { bindDelivery } from "../bus/log-ids.js";
 import { redactText } from "../logger.js";
 import { type Authority, insist } from "./authority.js";
-import type { Call, CallEnd, Caller, CallerDeps } from "./caller.js";
+import type { Call, CallEnd, Caller, CallerDeps, NoteCall } from "./caller.js";
 import { deadLetterOf, type Refused } from "./dead-letter.js";
 import type { Receipts } from "./receipts.js";
 import type { ShownStreams } from "./shown.js";
@@ -28,6 +28,8 @@ export interface DeliveryDeps extends Pick<CallerDeps, "channel" | "clock" | "lo
   shown: Pick<ShownStreams, "forAnswer" | "removeRest">;
   /** Hears of each message that was delivered or given up, before its entry is consumed. */
   onAnswered: (delivery: Delivery) => void;
+  /** The time of day, ms since the epoch. */
+  wallMs: () => number;
 }
 
 /** A delivery while it runs. */
@@ -87,7 +89,7 @@ export class Deliverer {
   /** False when the authority ended before this part was sent. */
   async #part(run: Run, { name, part, depth }: { name: string; part: unknown; depth: number }): Promise<boolean> {
     const { id } = run.delivery.outgoing.message;
-    let receipt = run.known.all.get(name);
+    let receipt = this.#settled(run.known.all.get(name));
     if (receipt === undefined) {
       if (run.authority.signal.aborted) return false;
       const end = await this.#show(run, { name, part });
@@ -98,7 +100,7 @@ export class Deliverer {
       }
       receipt = receiptOf(end);
     }
-    if (!run.known.stored.has(name)) {
+    if (run.known.stored.get(name) !== receipt) {
       run.known.all.set(name, receipt);
       await this.#deps.receipts.store(run.authority, id, new Map([[name, receipt]]));
     }
@@ -109,21 +111,43 @@ export class Deliverer {
     return true;
   }
 
+  /** What a process left that ended while it sent is unclear, unless the platform will know it again. */
+  #settled(receipt: Receipt | undefined): Receipt | undefined {
+    if (receipt?.state !== "begun") return receipt;
+    const { channel, wallMs } = this.#deps;
+    if (wallMs() - receipt.atMs < channel.repeatableMs) return undefined;
+    return { state: "unknown", reason: "the gateway ended while it was sent" };
+  }
+
+  /** Before a new message is sent, and when it surely was not. */
+  #noteOf(run: Run, name: string): NoteCall {
+    const { receipts, wallMs } = this.#deps;
+    const { id } = run.delivery.outgoing.message;
+    return (isUnderWay) => {
+      const receipt: Receipt | null = isUnderWay ? { state: "begun", atMs: wallMs() } : null;
+      return receipts.store(run.authority, id, new Map([[name, receipt]]));
+    };
+  }
+
   /** Changes what is shown already, or sends. A message that cannot be changed is sent anew, and all behind it. */
   async #show(run: Run, { name, part }: { name: string; part: unknown }): Promise<CallEnd> {
     const { message } = run.delivery.outgoing;
     const key = `${message.id}.${name}`;
     const edits = shownAs(name, run.shown);
     const call: Call = { message, part, key, edits };
-    const end = await this.#deps.caller.call(call, run.authority);
+    const note = this.#noteOf(run, name);
+    const end = await this.#deps.caller.call(call, run.authority, edits === null ? note : noNote);
     if (edits === null || end.kind !== "refused") return end;
     const { turnId, chatId } = message;
     const reason = redactText(end.reason);
     this.#deps.logger.info({ turn: turnId, chatId, reason }, "a shown answer could not be changed; it is sent anew");
     run.shown = [];
-    return this.#deps.caller.call({ ...call, edits: null }, run.authority);
+    return this.#deps.caller.call({ ...call, edits: null }, run.authority, note);
   }
 }
+
+/** A change may be repeated: it needs no note. */
+const noNote: NoteCall = async () => {};
 
 /** The message that shows this part: of the parts it was changed into, the first takes its place. */
 function shownAs(name: string, shown: readonly string[]): string | null {
@@ -136,7 +160,7 @@ function isSentAnew(receipts: ReadonlyMap<string, Receipt>, shown: readonly stri
   return [...receipts].some(([name, receipt]) => {
     const before = shownAs(name, shown);
     if (before === null || receipt.state === "changed") return false;
-    return receipt.state === "unknown" || receipt.platformId !== before;
+    return receipt.state !== "sent" || receipt.platformId !== before;
   });
 }
 

@@ -162,7 +162,8 @@ export class Supervisor {
     while (!ended.aborted) {
       await clock.sleep(settings.watchMs, ended);
       const health = channel.health();
-      if (ended.aborted || health.state !== "failed") continue;
+      // A deaf channel speaks for itself: its health is seen, its answers go out, and it listens again when it can.
+      if (ended.aborted || health.state !== "failed" || health.isDeaf === true) continue;
       context.logger.error({ problem: health.problem }, "channel failed; it is started again");
       this.#state = health;
       return health;

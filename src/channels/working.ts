@@ -30,6 +30,8 @@ const MAX_SIGNS = 10_000;
 export class Working {
   readonly #deps: WorkingDeps;
   readonly #signs = new Map<string, Sign>();
+  /** Calls under way that take a sign away. */
+  readonly #ends = new Set<Promise<void>>();
 
   constructor(deps: WorkingDeps) {
     this.#deps = deps;
@@ -55,7 +57,7 @@ export class Working {
 
   /** Takes a sign away that another process has begun. */
   async endForeign(message: OutboundMessage): Promise<void> {
-    await this.#call("end", message);
+    await this.#takeAway(message);
   }
 
   /** Ends all signs, and returns when that is done. */
@@ -64,7 +66,7 @@ export class Working {
       ended.abort();
       return life;
     });
-    await Promise.all(lives);
+    await Promise.all([...lives, ...this.#ends]);
   }
 
   async #keepUp(sign: Sign): Promise<void> {
@@ -79,8 +81,14 @@ export class Working {
       }
     } finally {
       this.#signs.delete(message.turnId);
-      await this.#call("end", message);
+      await this.#takeAway(message);
     }
+  }
+
+  #takeAway(message: OutboundMessage): Promise<void> {
+    const call = this.#call("end", message).finally(() => this.#ends.delete(call));
+    this.#ends.add(call);
+    return call;
   }
 
   /** What nobody misses may fail. */

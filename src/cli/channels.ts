@@ -6,7 +6,7 @@ import { type ChannelPolicy, describeChannels } from "../channels/registry.js";
 import { type GatewayLook, lookForGateway } from "./gateway-look.js";
 import { openConfig } from "./open.js";
 import type { AnswerOptions } from "./options.js";
-import { oneLine, sayJson, sayTable } from "./output.js";
+import { oneLine, say, sayJson, sayTable } from "./output.js";
 
 type Health = { state: "off" | "ok" | "unknown" } | { state: "failed"; problem: string; advice: string };
 
@@ -17,11 +17,14 @@ export async function channelsStatusCommand(options: AnswerOptions): Promise<num
   const policies = describeChannels({ config: channels, token: gateway.token });
   const all = policies.map((channel) => ({ ...channel, health: healthOf(channel, look) }));
   if (options.json === true) sayJson(all);
-  else
+  else {
     sayTable([
       ["CHANNEL", "HEALTH", "WHO MAY TALK TO IT"],
       ...all.map(({ name, policy, health }) => [name, healthText(health), policy]),
     ]);
+    for (const { name, health } of all)
+      if (health.state === "failed") say(`! ${name}: ${oneLine(`${health.problem} ${health.advice}`)}`);
+  }
   return all.some(({ health }) => health.state === "failed") ? 1 : 0;
 }
 
@@ -42,7 +45,7 @@ function healthText(health: Health): string {
     case "unknown":
       return "unknown: no gateway answers";
     case "failed":
-      return oneLine(`failed: ${health.problem} ${health.advice}`);
+      return "failed";
     default:
       return health satisfies never;
   }

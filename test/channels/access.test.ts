@@ -141,7 +141,7 @@ describe("a stranger alone with the bot", () => {
     await pairings.decide({ verdict: "deny", code: waiting?.code ?? "", by: "t", call: "c" });
     expect(await admit(direct({ messageId: "m2" }), policy())).toEqual({
       kind: "refused",
-      why: "an owner denied this person",
+      why: "an owner said no",
     });
     expect(await told()).toHaveLength(1);
   });

@@ -40,6 +40,7 @@ export class Delivering {
       memory: (account) => this.#memory(account),
       limiter: this.limiter,
       live: this.live,
+      wallMs: () => this.clock.nowMs(),
       logger: createLogger({ level: "info", secrets: [], destination: { write: (line) => this.log.push(line) } }),
       faults,
       metrics: this.metrics,
@@ -61,7 +62,7 @@ export class Delivering {
   receipts(id: string): string[] {
     return [...(this.outbox.receipts.get(id) ?? [])].map(([part, receipt]) => {
       if (receipt.state === "sent") return `${part}:${receipt.platformId}`;
-      return receipt.state === "changed" ? `${part}:changed` : `${part}:?`;
+      return receipt.state === "unknown" ? `${part}:?` : `${part}:${receipt.state}`;
     });
   }
 

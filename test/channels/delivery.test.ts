@@ -127,10 +127,52 @@ describe("receipts", () => {
     await world.manager().start();
     await world.clock.advance(1_000);
     expect([world.channel.got, world.faults]).toEqual([["c1:a"], ["deliver.sent after c1:a"]]);
-    expect(world.receipts("a")).toEqual([]);
+    expect(world.receipts("a")).toEqual(["0:begun"]);
     world.outbox.failure = null;
     await world.clock.advance(3_000);
     expect([world.channel.got, world.receipts("a"), world.outbox.entries]).toEqual([["c1:a"], ["0:p1"], []]);
+  });
+
+  describe("of a process that ended while it sent", () => {
+    /** Its first part was sent, and nothing of that was noted but that it was begun. */
+    const begun = (atMs: number) => {
+      world.put("c1", "a|b");
+      world.outbox.receipts.set("a|b", new Map([["0", { state: "begun", atMs }]]));
+    };
+
+    it("leave that part unknown, for a person to decide, and the rest is sent", async () => {
+      begun(0);
+      await world.manager().start();
+      await world.clock.advance(2_000);
+      expect([world.channel.got, world.receipts("a|b"), world.outbox.entries]).toEqual([["c1:b"], ["0:?", "1:p1"], []]);
+      expect(world.outbox.deadLetters[0]?.error).toContain("part 1 of 2: outcome unknown");
+    });
+
+    it("are sent again as long as the platform knows a repeated message, and not later", async () => {
+      world.channel.repeatableMs = 60_000;
+      begun(world.clock.nowMs() - 59_000);
+      await world.manager().start();
+      await world.settle();
+      expect(world.channel.got).toEqual(["c1:a", "c1:b"]);
+    });
+
+    it("are not sent again when the platform has forgotten", async () => {
+      world.channel.repeatableMs = 60_000;
+      begun(world.clock.nowMs() - 61_000);
+      await world.manager().start();
+      await world.settle();
+      expect(world.channel.got).toEqual(["c1:b"]);
+    });
+  });
+
+  it("say nothing of a send that surely failed: whoever comes next tries it", async () => {
+    world.channel.onSend = async () => {
+      throw new DeliveryError({ kind: "transient", retryAfterMs: 30_000 }, "too many");
+    };
+    world.put("c1", "a");
+    await world.manager().start();
+    await world.clock.advance(1_000);
+    expect(world.receipts("a")).toEqual([]);
   });
 
   it("that could not be stored before the account was lost still count when it comes back", async () => {

@@ -129,6 +129,17 @@ it("what is on its way when a channel fails may arrive", async () => {
   expect([world.channel.got, world.outbox.deadLetters, world.outbox.entries]).toEqual([["c1:on its way"], [], []]);
 });
 
+it("a channel that is only deaf is left running: its health is seen, and its answers go out", async () => {
+  const manager = world.manager();
+  await manager.start();
+  world.channel.state = failed({ isDeaf: true });
+  await world.clock.advance(60_000);
+  world.put("c1", "an answer");
+  await world.settle();
+  expect(manager.health().get("recording")).toEqual(failed({ isDeaf: true }));
+  expect([world.channel.life, world.channel.got]).toEqual([["start"], ["c1:an answer"]]);
+});
+
 describe("what a channel is given", () => {
   it("is there without the account too, and refuses everything once the gateway stops", async () => {
     const first = world.manager("one");

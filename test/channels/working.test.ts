@@ -121,3 +121,28 @@ it("ends when the gateway stops", async () => {
   await manager.stop();
   expect(other.channel.signs).toEqual(["begin c1", "end c1"]);
 });
+
+it("that is being taken away when the gateway stops is gone before the channel is stopped", async () => {
+  const other = new Delivering();
+  other.channel.showing();
+  const manager = other.manager();
+  await manager.start();
+  await other.settle();
+  let release = () => {};
+  other.channel.onWorking = (phase) =>
+    phase === "end" ? new Promise<void>((resolve) => (release = resolve)) : Promise.resolve();
+  const one = new SpokenTurn(other, "t1");
+  one.typing();
+  await other.settle();
+  one.answer("done");
+  await other.settle();
+  const stopped = manager.stop();
+  await other.settle();
+  expect(other.channel.life).toEqual(["start"]);
+  release();
+  await stopped;
+  expect([other.channel.signs, other.channel.life]).toEqual([
+    ["begin c1", "end c1"],
+    ["start", "stop"],
+  ]);
+});

@@ -45,6 +45,7 @@ export class ChannelStage {
       memory: () => memory,
       limiter: new MemoryLimiter(() => performance.now()),
       live: this.live,
+      wallMs: Date.now,
       logger: pino({ level: "silent" }),
       faults: noFaults,
       metrics: noMetrics,

@@ -113,6 +113,15 @@ it("503 on connect for a while: it comes back", async () => {
   await on.answered(alice.chat, ["re: hello"]);
 });
 
+it("half a minute of quiet after an answer is no failure: one identify", async () => {
+  const { fake, alice } = await open();
+  const gateway = await on.connected();
+  alice.dm("hello");
+  await on.answered(alice.chat, ["re: hello"]);
+  await expect(fake.until(() => fake.gateway.identifies.length > 1, 34_000)).rejects.toThrow("did not happen");
+  expect((await readiness(await gateway.ready)).status).toBe(200);
+});
+
 it.each([
   ["4014: the switch in the portal is off", 4014, /message content/i, /portal/i],
   ["4004: a token that is not good", 4004, /token/i, /portal|token/i],
@@ -154,6 +163,7 @@ it("Redis is away and the process is killed: the next one finds what was said", 
   const gateway = await on.connected();
   alice.dm("one");
   await on.answered(alice.chat, ["re: one"]);
+  await gateway.logged('"msg":"delivered"');
   await on.stage.redis.kill();
   for (const text of ["two", "three"]) alice.dm(text);
   await gateway.logged("spool");

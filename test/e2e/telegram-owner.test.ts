@@ -54,6 +54,32 @@ it("killed before the message is stored: it comes again, and makes one turn", as
   expect(model.asked("hello")).toBe(1);
 });
 
+it("killed while a file is still fetched: others were answered meanwhile, nothing is confirmed, it comes again", async () => {
+  const { fake, alice, model } = await open();
+  const bob = fake.person("bob");
+  const gateway = await on.polling();
+  const stopHolding = fake.faults.order("file", { kind: "hold", effect: "before" }, { times: Infinity });
+  const { updateId } = alice.sends(alice.chat, {
+    kind: "document",
+    bytes: Buffer.from("some words"),
+    name: "a.txt",
+    caption: "read this",
+  });
+  await fake.until(() => fake.journal.calls("file").length === 1);
+  const others = ["one", "two", "three"].map((text) => bob.dm(text).updateId);
+  await on.answered(bob.chat, answersTo(["one", "two", "three"]));
+  expect([updateId, ...others].map((id) => fake.updates.isConfirmed(id))).toEqual([false, false, false, false]);
+  await on.delivered(gateway, 3);
+  await gateway.kill();
+  stopHolding();
+  await on.polling();
+  await on.answer(alice.chat, ({ text }) => text.includes("read this"));
+  await fake.until(() => fake.updates.pending.length === 0);
+  bob.dm("four");
+  await on.answered(bob.chat, answersTo(["one", "two", "three", "four"]));
+  expect([model.asked("read this"), alice.chat.answers().length]).toEqual([1, 1]);
+});
+
 it("killed as soon as the message is stored: it comes again, and makes one turn", async () => {
   const { fake, alice, model } = await open();
   const gateway = await on.polling({ fault: "kill:publish.stored" });

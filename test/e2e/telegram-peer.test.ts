@@ -11,6 +11,8 @@ interface Peer {
   storage: { botMessages: Array<{ message: { chat_id: string | number; text: string } }> };
   start(): Promise<void>;
   stop(): Promise<unknown>;
+  /** Every poll comes here; it is answered at once, also with nothing. */
+  getUpdates(token: string): unknown[];
   getClient(token: string, options: { chatId: number; userId: number }): PeerClient;
 }
 interface PeerClient {
@@ -26,6 +28,7 @@ const TOKEN = `123456789:${"A".repeat(35)}`;
 
 let peer: Peer;
 let stage: Stage;
+let polls = 0;
 afterEach(async () => {
   await stage.close();
   await peer.stop();
@@ -41,9 +44,15 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-it("a private message is answered", async () => {
+it("a private message is answered; polls that are answered at once are not repeated at once", async () => {
   peer = new TelegramServer({ port: await freePort(), host: "127.0.0.1" });
+  const answer = peer.getUpdates.bind(peer);
+  peer.getUpdates = (token) => {
+    polls += 1;
+    return answer(token);
+  };
   await peer.start();
+  const startedMs = performance.now();
   const telegram = { token: TOKEN, apiRoot: peer.config.apiURL, allowFrom: ["*"], reaction: null };
   stage = await Stage.open({ channels: { telegram } });
   const gateway = await stage.gateway();
@@ -54,4 +63,5 @@ it("a private message is answered", async () => {
   while (!texts().includes("77: re: hello") && performance.now() < deadline)
     await new Promise((resolve) => setTimeout(resolve, 50));
   expect(texts(), gateway.log).toEqual(["77: re: hello"]);
+  expect(polls).toBeLessThan(10 + (performance.now() - startedMs) / 100);
 });

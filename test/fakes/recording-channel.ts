@@ -22,6 +22,7 @@ export type RecordedRequest = SendRequest<RecordedPart>;
 export class RecordingChannel implements OutboxChannel<RecordedPart> {
   readonly name = "recording";
   readonly account = "bot";
+  repeatableMs = 0;
   /** What the platform got, `chat:text`. */
   readonly got: string[] = [];
   /** What its chats show now, by platform id; what was taken away is gone. */

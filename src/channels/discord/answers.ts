@@ -3,9 +3,10 @@
  * it does not know of (after a restart, or too late) is a plain message of the sender's. Invariant: the token of an
  * interaction stays in this memory and ends with its time.
  */
+import { DeliveryError } from "../channel.js";
 import type { Clock } from "../clock.js";
 import type { DiscordRequest } from "./parts.js";
-import { idIn, type Rest, RestError } from "./rest.js";
+import { idIn, type Rest, type RestCall, RestError } from "./rest.js";
 import { EPHEMERAL_FLAG } from "./wire.js";
 
 /** How long Discord takes an answer, a little less than its 15 min, ms. */
@@ -44,7 +45,7 @@ export class AnswerDesk {
     return open !== undefined && open.untilMs >= this.#clock.nowMs();
   }
 
-  /** Null: it is no answer to an open interaction. Throws `RestError`. */
+  /** Null: it is no answer to an open interaction. Throws `RestError`, and `DeliveryError` where repeating could show it twice. */
   async answer(
     { message, part, signal }: DiscordRequest,
     body: Record<string, unknown>,
@@ -54,32 +55,25 @@ export class AnswerDesk {
     if (replyTo === undefined || open === undefined || !this.knows(replyTo) || part.files.length > 0) return null;
     const { content, components, allowed_mentions } = body;
     const shown = { content, components, allowed_mentions };
-    const hook = `webhooks/${open.applicationId}/${open.token}`;
     try {
-      const sent = open.isAnswered
-        ? await this.#rest.call({
-            method: "POST",
-            path: hook,
-            query: { wait: "true" },
-            body: { ...shown, flags: EPHEMERAL_FLAG },
-            isOpen: true,
-            signal,
-          })
-        : await this.#rest.call({
-            method: "PATCH",
-            path: `${hook}/messages/@original`,
-            body: shown,
-            isOpen: true,
-            signal,
-          });
+      const sent = await this.#rest.call({ ...callOf(open, shown), isOpen: true, signal });
       open.isAnswered = true;
       return { platformId: idIn(sent) };
     } catch (error) {
-      const isOver =
-        error instanceof RestError && error.failure.kind === "refused" && OVER.includes(error.failure.code);
-      if (!isOver) throw error;
+      const failure = error instanceof RestError ? error.failure : null;
+      // A line behind the first carries no nonce: sent again, it would stand there twice.
+      if (failure?.kind === "unclear" && open.isAnswered)
+        throw new DeliveryError({ kind: "unknown" }, "nobody knows whether it was shown", { cause: error });
+      if (failure?.kind !== "refused" || !OVER.includes(failure.code)) throw error;
       this.#open.delete(replyTo);
       return null;
     }
   }
+}
+
+/** The first answer fills the line that is there, which may be repeated; the others are lines of their own. */
+function callOf({ applicationId, token, isAnswered }: Open, shown: Record<string, unknown>): RestCall {
+  const path = `webhooks/${applicationId}/${token}`;
+  if (!isAnswered) return { method: "PATCH", path: `${path}/messages/@original`, body: shown };
+  return { method: "POST", path, query: { wait: "true" }, body: { ...shown, flags: EPHEMERAL_FLAG } };
 }

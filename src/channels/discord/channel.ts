@@ -15,9 +15,19 @@ import { accountOf, checkToken } from "./token.js";
 import { Vitals } from "./vitals.js";
 import { DISCORD } from "./wire.js";
 
+/** A life that began, whether or not it has come to a session yet. */
+interface Life {
+  ending: AbortController;
+  opening: Promise<Session>;
+}
+
+/** Discord knows a nonce for some minutes; this is well within them. */
+const NONCE_KNOWN_MS = 60_000;
+
 /** A bot on Discord. Never throws: a wrong token is said when it starts. */
 export function createDiscordChannel(deps: DiscordDeps): OutboxChannel<DiscordPart> {
   const vitals = new Vitals({ clock: deps.clock, patience: deps.timing.patience });
+  let life: Life | null = null;
   let session: Session | null = null;
   const running = (): Session => {
     if (session === null)
@@ -26,21 +36,31 @@ export function createDiscordChannel(deps: DiscordDeps): OutboxChannel<DiscordPa
   };
   return {
     name: DISCORD,
+    repeatableMs: NONCE_KNOWN_MS,
     account: accountOf(deps.token),
     start: async (context: ChannelContext) => {
+      const ending = new AbortController();
       vitals.starting();
       try {
         checkToken(deps.token);
-        session = await openSession(deps, { context, vitals, commands: COMMANDS });
+        const opening = openSession(deps, { context, vitals, commands: COMMANDS, signal: ending.signal });
+        life = { ending, opening };
+        const opened = await opening;
+        if (!ending.signal.aborted) session = opened;
       } catch (error) {
-        if (error instanceof NanogateError) vitals.fail(error, { isPermanent: isPermanent(error) });
+        if (error instanceof NanogateError && !ending.signal.aborted)
+          vitals.fail(error, { isPermanent: isPermanent(error) });
         throw error;
       }
     },
     stop: async () => {
-      const open = session;
+      const ended = life;
+      life = null;
       session = null;
-      await open?.close();
+      ended?.ending.abort();
+      // Whoever started it was told of the failure.
+      const opened = await ended?.opening.catch(() => null);
+      await opened?.close();
       vitals.stopped();
     },
     health: (): ChannelHealth => vitals.health(),

@@ -7,7 +7,7 @@ import type { InboundMessage } from "../../bus/messages.js";
 import type { ChannelContext } from "../channel.js";
 import type { Clock } from "../clock.js";
 import { keepFiles } from "./files.js";
-import { type Heard, hear, type Place, type Self } from "./hear.js";
+import { type Heard, hear, type Self } from "./hear.js";
 import type { Work } from "./intake.js";
 import type { Marks } from "./marks.js";
 import type { Places } from "./places.js";
@@ -61,8 +61,10 @@ export function messageWork(deps: DoorDeps, { t, channelId, d }: SpooledEvent): 
       edited_timestamp: isEdited ? message.edited_timestamp : null,
     });
     if (progress.inbound !== null) await deps.context.accept(progress.inbound);
-    if (!isEdited) deps.recent.add(message.id);
-    if (!isEdited) await deps.marks.read(channelId, message.id, { isKept: progress.inbound !== null });
+    if (isEdited) return;
+    deps.recent.add(message.id);
+    if (progress.inbound === null) deps.marks.note(channelId, message.id);
+    else await deps.marks.keep(channelId, message.id);
   };
 }
 
@@ -80,7 +82,7 @@ async function inboundOf(deps: DoorDeps, message: WireMessage): Promise<InboundM
   const admission = await context.admit(heard.knock);
   if (heard.isBlank && place.kind !== "direct") deps.onBlank();
   if (admission.kind === "refused") return null;
-  await noteDirect(deps, message, place);
+  if (place.kind === "direct") await deps.marks.noteDirect(message.channel_id);
   const { media, notes } = await keepFiles({ ...deps, media: context.media, logger: context.logger }, heard.files);
   const content = [heard.spoken.content, ...notes].filter((piece) => piece !== "").join("\n");
   const replyTo = await quoteOf(deps, heard);
@@ -91,12 +93,6 @@ async function inboundOf(deps: DoorDeps, message: WireMessage): Promise<InboundM
     isOwner: admission.isOwner,
     ...(replyTo === undefined ? {} : { replyTo }),
   };
-}
-
-async function noteDirect({ marks, places }: DoorDeps, message: WireMessage, place: Place): Promise<void> {
-  if (place.kind !== "direct") return;
-  places.noteDirect(message.channel_id);
-  await marks.noteDirect(message.channel_id, message.author.id);
 }
 
 async function quoteOf(deps: DoorDeps, { quote }: Heard): Promise<InboundMessage["replyTo"]> {

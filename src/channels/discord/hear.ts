@@ -69,15 +69,16 @@ export function hear(message: WireMessage, place: Place, self: Self): Heard | nu
 function spokenOf(message: WireMessage, { lateEdits }: Self): Omit<Spoken, "route" | "content" | "chatId"> {
   const { id, author, edited_timestamp: edited } = message;
   const common = {
+    id: idOf(message),
     channel: DISCORD,
     senderId: author.id,
     role: "user",
     metadata: { senderName: nameOf(author) },
   } as const;
   if (edited === null || edited === undefined)
-    return { ...common, id, kind: "message", timestamp: instantOf(message.timestamp) };
+    return { ...common, kind: "message", timestamp: instantOf(message.timestamp) };
   const edits = { id, ifAnswered: lateEdits };
-  return { ...common, id: `${id}:${edited}`, kind: "edit", timestamp: instantOf(edited), edits };
+  return { ...common, kind: "edit", timestamp: instantOf(edited), edits };
 }
 
 function instantOf(text: string): string {
@@ -116,7 +117,7 @@ export function aliasesOf({ username }: WireUser): string[] {
 }
 
 function knockOf(message: WireMessage, place: Place, { self, route }: { self: Self; route: Route }): Knock {
-  const { author, webhook_id: hook, id, channel_id: channelId, referenced_message: quoted } = message;
+  const { author, webhook_id: hook, channel_id: channelId, referenced_message: quoted } = message;
   const scene: Knock["scene"] =
     place.kind === "direct"
       ? { kind: "direct" }
@@ -133,9 +134,15 @@ function knockOf(message: WireMessage, place: Place, { self, route }: { self: Se
     aliases: aliasesOf(author),
     author: isBot ? "bot" : "person",
     scene,
-    messageId: id,
+    // An edit that is answered is as good as another message; one that changes a question is not.
+    messageId: self.lateEdits === "answer" ? idOf(message) : message.id,
     route,
   };
+}
+
+/** Each edit of a message is something said anew. */
+function idOf({ id, edited_timestamp: edited }: WireMessage): string {
+  return typeof edited === "string" ? `${id}:${edited}` : id;
 }
 
 function isMentioned({ mentions, mention_roles: roles }: WireMessage, guildId: string, self: Self): boolean {

@@ -16,22 +16,25 @@ export interface IdentifyDeps {
   vitals: Vitals;
   clock: Clock;
   logger: Logger;
+  /** Aborts when the channel is stopped while it still connects. */
+  signal: AbortSignal;
 }
 
 /** A wait for the budget that is longer is left to whoever starts the channel again, ms. */
 const LONGEST_WAIT_MS = 15_000;
 
 /** What Discord says of its own account of identifies, before one is used. */
-export async function checkLimits({ rest, budget, vitals }: IdentifyDeps): Promise<void> {
-  const limit = await askLimit(rest, vitals);
+export async function checkLimits(deps: IdentifyDeps): Promise<void> {
+  const { budget } = deps;
+  const limit = await askLimit(deps);
   if (!mayIdentify(limit)) throw exhausted(limit.resetAfterMs);
   const waitMs = await budget.waitMs();
   if (waitMs > LONGEST_WAIT_MS) throw exhausted(waitMs);
 }
 
-async function askLimit(rest: Rest, vitals: Vitals): Promise<SessionLimit> {
+async function askLimit({ rest, vitals, signal }: IdentifyDeps): Promise<SessionLimit> {
   try {
-    const answer = await rest.call({ method: "GET", path: "gateway/bot" });
+    const answer = await rest.call({ method: "GET", path: "gateway/bot", signal });
     return limitIn(answer);
   } catch (error) {
     const isWrongToken = error instanceof RestError && error.failure.kind === "refused" && error.failure.status === 401;
@@ -95,12 +98,12 @@ function abortOf(signal: AbortSignal): Promise<void> {
 }
 
 /** How long nobody may identify, by Discord's own account; 0 when one may, or when it cannot be asked. */
-async function exhaustedFor({ rest, vitals, logger }: IdentifyDeps): Promise<number> {
+async function exhaustedFor(deps: IdentifyDeps): Promise<number> {
   try {
-    const limit = await askLimit(rest, vitals);
+    const limit = await askLimit(deps);
     return mayIdentify(limit) ? 0 : Math.max(1, limit.resetAfterMs);
   } catch (error) {
-    logger.warn({ err: safe(error) }, "Discord could not be asked how often the bot may still identify");
+    deps.logger.warn({ err: safe(error) }, "Discord could not be asked how often the bot may still identify");
     return 0;
   }
 }

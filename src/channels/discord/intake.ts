@@ -86,6 +86,11 @@ export class Intake {
     for (const lane of this.#lanes.values()) lane.isHeld = true;
   }
 
+  /** From now on what is new in this channel waits until it is released. */
+  hold(channelId: string): void {
+    this.#lane(channelId).isHeld = true;
+  }
+
   release(channelId: string): void {
     const lane = this.#lane(channelId);
     lane.isHeld = false;

@@ -4,6 +4,7 @@
  * objects are not used, so that no cache grows and no strange event can throw inside it.
  */
 import type { Client, WebSocketOptions } from "discord.js";
+import { NanogateError } from "../../errors.js";
 import type { Logger } from "../../logger.js";
 import type { Clock } from "../clock.js";
 import { checkLimits, type IdentifyDeps, reasonOf, safe, waitForPlace } from "./identify.js";
@@ -28,10 +29,12 @@ export interface Link {
 
 /** Longest time for the closing of a connection. */
 const HANG_UP_MS = 2000;
+/** How often a connection that is being made is asked how it is. */
+const LOOK_MS = 500;
 
 /** Connects; returns when the session is ready. Throws `DISCORD_…` errors, without a secret in them. */
 export async function openLink(deps: LinkDeps): Promise<Link> {
-  const { library, vitals, clock, logger } = deps;
+  const { vitals, clock } = deps;
   await checkLimits(deps);
   const line: Line = { ended: new AbortController(), manager: null, isGreeted: false };
   const client = clientOf(deps, line);
@@ -40,15 +43,24 @@ export async function openLink(deps: LinkDeps): Promise<Link> {
     if (line.isGreeted) await hangUp(line, clock);
     await client.destroy();
   };
-  // An error that nobody listens to would end the process.
-  client.on(library.Events.Error, (error) => logger.warn({ err: safe(error) }, "the library had an error"));
+  const connected = new AbortController();
   try {
-    await client.login(deps.token);
+    await Promise.race([client.login(deps.token), untilHopeless(deps, connected.signal)]);
   } catch (error) {
     await close();
-    throw vitals.permanent() ?? reasonOf(error);
+    throw vitals.failure() ?? reasonOf(error);
+  } finally {
+    connected.abort();
   }
   return { close };
+}
+
+/** The library tries for ever, and its promise tells nothing meanwhile. Throws when the channel is stopped, or has failed. */
+async function untilHopeless({ vitals, clock, signal }: LinkDeps, connected: AbortSignal): Promise<void> {
+  const over = AbortSignal.any([signal, connected]);
+  while (!over.aborted && vitals.failure() === null) await clock.sleep(LOOK_MS, over);
+  if (connected.aborted) return;
+  throw vitals.failure() ?? new NanogateError("DISCORD_UNREACHABLE", "The channel was stopped while it connected.");
 }
 
 /** The connection of a link. */

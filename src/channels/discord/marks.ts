@@ -39,19 +39,24 @@ export class Marks {
     return this.#directs;
   }
 
-  /** Read up to this message. `isKept`: at once; otherwise with the next `flush`. */
-  async read(channelId: string, messageId: string, { isKept }: { isKept: boolean }): Promise<void> {
+  /** Read up to this message; kept with the next `flush`. */
+  note(channelId: string, messageId: string): void {
     const known = this.#seen.get(channelId);
     if (known !== undefined && !isLater(messageId, known)) return;
     this.#seen.set(channelId, messageId);
     this.#unkept.add(channelId);
-    if (isKept) await this.#keep(channelId);
   }
 
-  async noteDirect(channelId: string, userId: string): Promise<void> {
+  /** Read up to this message; kept at once. */
+  async keep(channelId: string, messageId: string): Promise<void> {
+    this.note(channelId, messageId);
+    if (this.#unkept.has(channelId)) await this.#keep(channelId);
+  }
+
+  async noteDirect(channelId: string): Promise<void> {
     if (this.#directs.has(channelId)) return;
-    await this.#try(() => this.#memory.set(`${DIRECT}${channelId}`, userId), channelId);
     this.#directs.add(channelId);
+    await this.#try(() => this.#memory.set(`${DIRECT}${channelId}`, "known"), channelId);
   }
 
   /** A channel that is gone. */

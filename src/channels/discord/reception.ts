@@ -7,7 +7,7 @@ import { setMaxListeners } from "node:events";
 import type { CommandSpec } from "../../commands.js";
 import type { ChannelContext } from "../channel.js";
 import type { AnswerDesk } from "./answers.js";
-import { backfill } from "./backfill.js";
+import { type BackfillDeps, backfill, backfillGuild } from "./backfill.js";
 import type { DiscordDeps } from "./deps.js";
 import { type DoorDeps, messageWork, Recent } from "./door.js";
 import type { Self } from "./hear.js";
@@ -107,21 +107,33 @@ export class Reception {
   }
 
   async #fill(): Promise<void> {
-    const { clock, timing, config, context } = this.#deps;
+    const { clock, timing } = this.#deps;
     const told = new AbortController();
     this.#onGuilds = () => told.abort();
     if (this.#awaited.size === 0 || this.#ended.signal.aborted) told.abort();
     await clock.sleep(timing.guildsMs, told.signal);
-    const gap = { ...this.#deps, intake: this.#intake, most: config.backfillMessages, logger: context.logger };
-    await backfill({ ...gap, signal: this.#ended.signal });
+    // Guilds that are told later than this are filled one by one.
+    this.#awaited.clear();
+    await backfill(this.#gapDeps());
+  }
+
+  #gapDeps(): BackfillDeps {
+    const { config, context } = this.#deps;
+    const { logger } = context;
+    return { ...this.#deps, intake: this.#intake, most: config.backfillMessages, logger, signal: this.#ended.signal };
+  }
+
+  #guild(id: string): void {
+    if (!this.#awaited.delete(id)) {
+      this.#filling = Promise.all([this.#filling, backfillGuild(this.#gapDeps(), id)]).then(() => {});
+    } else if (this.#awaited.size === 0) this.#onGuilds();
   }
 
   #sort(t: string, d: unknown): void {
     const { id } = fieldsOf(d);
     switch (t) {
       case "GUILD_CREATE":
-        this.#awaited.delete(String(id));
-        if (this.#awaited.size === 0) this.#onGuilds();
+        this.#guild(String(id));
         break;
       case "CHANNEL_DELETE":
       case "THREAD_DELETE":

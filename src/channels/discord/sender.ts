@@ -23,8 +23,8 @@ export interface SenderDeps extends ButtonDeps {
   /** Whether a chat is between two people, where quoting is noise. */
   isDirect: (channelId: string) => boolean;
   clock: Clock;
-  /** Hears of each message that was sent where the gateway must tell of it too. */
-  onSent: () => void;
+  /** Hears of each message that was sent where the gateway must tell of it too, and in which channel. */
+  onSent: (channelId: string) => void;
 }
 
 const NO_PINGS = { parse: [], replied_user: false };
@@ -48,10 +48,11 @@ export class Sender {
       const body = { ...(await this.#bodyOf(request)), nonce: nonceOf(key), enforce_nonce: true };
       const answered = await this.#deps.desk.answer(request, body);
       if (answered !== null) return answered;
-      const call = { method: "POST", path: `channels/${placeOf(request)}/messages`, body, signal } as const;
+      const channelId = placeOf(request);
+      const call = { method: "POST", path: `channels/${channelId}/messages`, body, signal } as const;
       const sent = await this.#call(call, request);
       this.#firstTries.delete(key);
-      this.#deps.onSent();
+      this.#deps.onSent(channelId);
       return { platformId: idIn(sent) };
     } catch (error) {
       throw this.#failure(error, { message, part, isRepeatable });

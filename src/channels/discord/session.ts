@@ -32,12 +32,14 @@ interface Surroundings {
   context: ChannelContext;
   vitals: Vitals;
   commands: readonly CommandSpec[];
+  /** Aborts when the channel is stopped while it still connects. */
+  signal: AbortSignal;
 }
 
 /** Connects the bot. Throws `DISCORD_…` and `BUS_UNAVAILABLE`, and then nothing of it is left. */
 export async function openSession(deps: DiscordDeps, around: Surroundings): Promise<Session> {
   const { config, token, clock, wallMs } = deps;
-  const { context, vitals, commands } = around;
+  const { context, vitals, commands, signal } = around;
   const { memory, media, logger } = context;
   const account = accountOf(token);
   const library = await import("discord.js");
@@ -62,14 +64,20 @@ export async function openSession(deps: DiscordDeps, around: Surroundings): Prom
   };
   const onEvent = (t: string, d: unknown) => reception.take(t, d);
   const link = await openLink({
-    ...{ library, rest, apiRoot: config.apiRoot, token, budget, vitals, clock, logger, onIdentified, onEvent },
+    ...{ library, rest, apiRoot: config.apiRoot, token, budget, vitals, clock, logger, signal, onIdentified, onEvent },
   }).catch(async (error: unknown) => {
     await closeRest();
     throw error;
   });
   reception.inBackground("old buttons could not be swept", () => sweepButtons({ memory, wallMs }));
   const isDirect = (channelId: string) => places.isDirect(channelId);
-  const sender = new Sender({ rest, media, memory, desk, isDirect, clock, wallMs, onSent: () => vitals.sent() });
+  const onSent = (channelId: string) => {
+    vitals.sent();
+    if (!isDirect(channelId)) return;
+    // Also a stranger's who was told a code: once paired, what they write meanwhile must be found.
+    reception.inBackground("a direct chat could not be noted", () => marks.noteDirect(channelId));
+  };
+  const sender = new Sender({ rest, media, memory, desk, isDirect, clock, wallMs, onSent });
   const { streaming: isStreaming, editIntervalMs, reaction } = config;
   const live = createLive({ rest, sender, desk, isStreaming, editIntervalMs, reaction, logger });
   const close = async () => {

@@ -22,7 +22,7 @@ export interface Patience {
 export const PATIENCE: Patience = { stallMs: 100_000, handshakeMs: 20_000, downMs: 60_000, echoMs: 30_000 };
 
 type Phase =
-  | { kind: "starting" | "running" | "stopped" }
+  | { kind: "running" | "stopped" }
   /** `shakingMs`: since when there is a connection that is not ready yet. */
   | { kind: "down"; sinceMs: number; shakingMs: number | null }
   /** Waits until it may identify. */
@@ -53,7 +53,7 @@ export class Vitals {
   }
 
   starting(): void {
-    this.#phase = { kind: "starting" };
+    this.#phase = { kind: "down", sinceMs: this.#clock.nowMs(), shakingMs: null };
     this.#unheardMs = null;
   }
 
@@ -107,16 +107,16 @@ export class Vitals {
     if (this.#phase.kind !== "failed") this.#phase = { kind: "stopped" };
   }
 
-  /** The permanent failure, if there is one. */
-  permanent(): NanogateError | null {
-    return this.#phase.kind === "failed" && this.#phase.isPermanent ? this.#phase.error : null;
+  /** The failure, if there is one. */
+  failure(): NanogateError | null {
+    this.#judge();
+    return this.#phase.kind === "failed" ? this.#phase.error : null;
   }
 
   health(): ChannelHealth {
     this.#judge();
     const phase = this.#phase;
     switch (phase.kind) {
-      case "starting":
       case "running":
       case "stopped":
         return { state: phase.kind };
@@ -154,7 +154,7 @@ export class Vitals {
     if (phase.kind === "down") {
       if (phase.shakingMs !== null && nowMs - phase.shakingMs > handshakeMs)
         return "Discord took the connection and did not go on with it.";
-      return nowMs - phase.sinceMs > downMs ? "The connection to Discord is gone and does not come back." : null;
+      return nowMs - phase.sinceMs > downMs ? "There is no connection to Discord, and none comes about." : null;
     }
     if (phase.kind !== "running") return null;
     if (nowMs - this.#aliveMs > stallMs) return "Discord has not answered a heartbeat for too long.";

@@ -52,6 +52,8 @@ export function createTelegramChannel(deps: TelegramDeps): TelegramChannel {
 
 class TelegramBot implements TelegramChannel {
   readonly name = TELEGRAM;
+  /** A message that is sent again is shown again. */
+  readonly repeatableMs = 0;
   readonly account: string;
   readonly parts: TelegramOutlet["parts"];
   readonly send: TelegramOutlet["send"];
@@ -139,7 +141,7 @@ class TelegramBot implements TelegramChannel {
 
   #refuseToken(token: string | null): NanogateError {
     const problem = token === null ? "Telegram is on and has no token." : "Telegram's token has not the shape of one.";
-    this.#health.failed({ code: "TELEGRAM_TOKEN_INVALID", problem, isPermanent: true });
+    this.#health.failed({ code: "TELEGRAM_TOKEN_INVALID", problem, kind: "permanent" });
     return new NanogateError("TELEGRAM_TOKEN_INVALID", problem);
   }
 }

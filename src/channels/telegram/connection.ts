@@ -11,7 +11,6 @@ export interface Connection {
   readonly api: Api;
   /** Throws the sockets away and begins with new ones. */
   renew(): void;
-  close(): void;
 }
 
 export interface ConnectionOptions {
@@ -43,6 +42,5 @@ export function createConnection({ token, apiRoot, timeoutSeconds }: ConnectionO
       current = open();
       former.agent.destroy();
     },
-    close: () => current.agent.destroy(),
   };
 }

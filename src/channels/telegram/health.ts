@@ -10,8 +10,8 @@ import type { Clock } from "../clock.js";
 export interface Failure {
   code: ErrorCode;
   problem: string;
-  /** Only a person can mend it. */
-  isPermanent: boolean;
+  /** `permanent`: only a person can mend it. `deaf`: nothing is heard, sending works. */
+  kind: "permanent" | "deaf" | "passing";
 }
 
 export class InboundHealth {
@@ -54,13 +54,17 @@ export class InboundHealth {
     this.#isPaused = isPaused;
   }
 
-  /** Something went wrong that may pass. */
+  /** Something went wrong that may pass; why nothing was heard before is no longer why. */
   troubled(what: string): void {
     this.#trouble = what;
+    if (this.#failure?.kind === "deaf") this.#failure = null;
   }
 
   failed(failure: Failure): void {
     this.#failure = failure;
+    if (this.#state === "running") this.#state = "starting";
+    // The platform was asked, and answered.
+    if (failure.kind === "deaf") this.#lastMs = this.#clock.nowMs();
   }
 
   health(): ChannelHealth {
@@ -69,11 +73,20 @@ export class InboundHealth {
     const silentMs = this.#clock.nowMs() - this.#lastMs;
     if (this.#isPaused || silentMs <= this.#patienceMs) return { state: this.#state };
     const problem = `Telegram could not be asked for ${Math.round(silentMs / 1000)} s: ${this.#trouble}`;
-    return asHealth({ code: "TELEGRAM_UNREACHABLE", problem, isPermanent: false });
+    return asHealth({ code: "TELEGRAM_UNREACHABLE", problem, kind: "passing" });
   }
 }
 
-function asHealth({ code, problem, isPermanent }: Failure): ChannelHealth {
-  const advice = ERROR_ADVICE[code];
-  return { state: "failed", problem, advice, ...(isPermanent ? { isPermanent } : {}) };
+function asHealth({ code, problem, kind }: Failure): ChannelHealth {
+  const failed = { state: "failed", problem, advice: ERROR_ADVICE[code] } as const;
+  switch (kind) {
+    case "permanent":
+      return { ...failed, isPermanent: true };
+    case "deaf":
+      return { ...failed, isDeaf: true };
+    case "passing":
+      return failed;
+    default:
+      return kind satisfies never;
+  }
 }

@@ -10,7 +10,7 @@ import type { Clock } from "../clock.js";
 import { Albums } from "./albums.js";
 import { ChatOrder } from "./chat-order.js";
 import type { FileFetcher } from "./media-in.js";
-import { MovedGroups } from "./moved-groups.js";
+import { idsOf, noteMove } from "./moved-groups.js";
 import { parseUpdate, type Saying } from "./parse.js";
 import type { Me } from "./parse-address.js";
 import { type FileRequest, missingFile } from "./parse-files.js";
@@ -42,7 +42,6 @@ export class Intake {
   readonly #deps: IntakeDeps;
   readonly #albums: Albums;
   readonly #order = new ChatOrder();
-  readonly #moved = new MovedGroups();
   /** Channels whose posts were ignored. */
   readonly #channels = new Set<string>();
 
@@ -62,7 +61,7 @@ export class Intake {
       case "saying":
         return this.#takeSaying(parsed, taking);
       case "moved":
-        return taking.insist(() => this.#moved.note(parsed.fromChatId, parsed.toChatId, taking.context));
+        return taking.insist(() => noteMove(parsed, taking.context));
       case "malformed":
         logger.warn({ update: update.update_id, at: parsed.why }, "a malformed update was skipped");
         return;
@@ -121,11 +120,11 @@ export class Intake {
     };
   }
 
-  async #knockOf({ album, knock }: Saying, { context, signal }: Taking): Promise<Knock> {
+  async #knockOf({ album, knock }: Saying, { context, signal, insist }: Taking): Promise<Knock> {
     const scene = album === null ? knock.scene : await this.#albums.settled(album, knock.scene, signal);
     signal.throwIfAborted();
     if (scene.kind === "direct") return { ...knock, scene };
-    const chatIds = await this.#moved.idsOf(knock.route.chatId, context);
+    const chatIds = await insist(() => idsOf(knock.route.chatId, context.memory));
     return { ...knock, scene: { ...scene, chatIds } };
   }
 

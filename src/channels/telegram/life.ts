@@ -120,7 +120,7 @@ export class InboundLife {
   /** Waiting updates stay. */
   async #endWebhook(logger: Logger, signal: AbortSignal): Promise<void> {
     const { api } = this.#deps.calls;
-    const { url } = await api.getWebhookInfo(sdkSignal(signal));
+    const { url } = await api.getWebhookInfo(sdkSignal(signal)).catch(unlessUnknown);
     if (url === undefined || url === "") return;
     logger.warn({}, "a webhook was set for this bot, which is to be polled; it is deleted");
     await api.deleteWebhook({ drop_pending_updates: false }, sdkSignal(signal));
@@ -138,4 +138,11 @@ export class InboundLife {
     this.#deps.health.progressed();
     this.#deps.trouble.over();
   }
+}
+
+/** Servers of the Bot API that know no webhooks refuse the question; then there is none to end. */
+function unlessUnknown(error: unknown): { url?: string } {
+  const code = refusalCode(error);
+  if (code === null || code === 401 || code === 403 || code === 429 || code >= 500) throw error;
+  return {};
 }

@@ -1,6 +1,6 @@
 /**
  * How Telegram shows an answer in the making: edits of a message, or a draft in a private chat, typing, a reaction. It
- * keeps no state and sets no pace. Invariant: an edit may be repeated without harm, and nothing but an edit can fail.
+ * keeps no state and sets no pace. Invariant: an edit may be repeated without harm, and only edits and drafts can fail.
  */
 import { createHash } from "node:crypto";
 import { type Api, GrammyError } from "grammy";

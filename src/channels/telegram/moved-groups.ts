@@ -1,43 +1,22 @@
 /**
- * Groups that got another id when they became supergroups, as the account remembers them. Invariant: a group keeps the
- * names under which the configuration may know it; a memory that cannot be asked costs old names and no message.
+ * Groups that got another id when they became supergroups, as the account remembers them; the memory is asked each time,
+ * since another process may have seen the move. Invariant: a group keeps the names under which the configuration may know it.
  */
-import type { Logger } from "../../logger.js";
-import type { AccountMemory } from "../ports.js";
+import type { ChannelContext } from "../channel.js";
 
 const PREFIX = "moved:";
 
-interface Where {
-  memory: AccountMemory;
-  logger: Logger;
+/** A group has become another one. Throws `BUS_UNAVAILABLE`. */
+export async function noteMove(
+  { fromChatId, toChatId }: { fromChatId: string; toChatId: string },
+  { memory, logger }: Pick<ChannelContext, "memory" | "logger">,
+): Promise<void> {
+  logger.info({ chatId: fromChatId, toChatId }, "a group has got another id; it is answered there");
+  await memory.set(`${PREFIX}${toChatId}`, fromChatId);
 }
 
-export class MovedGroups {
-  #former: Promise<Map<string, string>> | null = null;
-
-  /** A group has become another one. */
-  async note(fromChatId: string, toChatId: string, { memory, logger }: Where): Promise<void> {
-    logger.info({ chatId: fromChatId, toChatId }, "a group has got another id; it is answered there");
-    await memory.set(`${PREFIX}${toChatId}`, fromChatId);
-    (await this.#known({ memory, logger })).set(toChatId, fromChatId);
-  }
-
-  /** The ids of a chat, its present one first. */
-  async idsOf(chatId: string, where: Where): Promise<string[]> {
-    const former = (await this.#known(where)).get(chatId);
-    return former === undefined ? [chatId] : [chatId, former];
-  }
-
-  async #known({ memory, logger }: Where): Promise<Map<string, string>> {
-    this.#former ??= memory
-      .list(PREFIX)
-      .then((found) => new Map([...found].map(([name, value]) => [name.slice(PREFIX.length), value])));
-    try {
-      return await this.#former;
-    } catch (error) {
-      this.#former = null;
-      logger.warn({ err: error }, "former ids of groups could not be read");
-      return new Map();
-    }
-  }
+/** The ids of a chat, its present one first. Throws `BUS_UNAVAILABLE`. */
+export async function idsOf(chatId: string, memory: ChannelContext["memory"]): Promise<string[]> {
+  const former = await memory.get(`${PREFIX}${chatId}`);
+  return former === null ? [chatId] : [chatId, former];
 }

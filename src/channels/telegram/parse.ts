@@ -150,7 +150,8 @@ function parsePress({ id, from, message, data }: Press, context: ParseContext): 
     knock: { ...speaker, scene, messageId: id, route: place.route },
     message: {
       ...place,
-      id,
+      // Two quick presses of one button are two queries, and mean one thing.
+      id: `${messageId}:${data}`,
       kind: "callback",
       senderId: speaker.senderId,
       content: data,

@@ -22,6 +22,8 @@ export const LONG_POLL_S = 30;
 const OVERDUE_MS = 30_000;
 /** Between two questions while updates are being worked on. */
 const REPOLL_MS = 200;
+/** A long poll that gives nothing takes at least so long. */
+const EMPTY_POLL_MS = 500;
 const PUSH_BACK_MAX_MS = 5_000;
 const BATCH = 100;
 const OFFSET = "offset";
@@ -95,8 +97,12 @@ export class Poller {
     const deadline = { clock, ms: timeout * 1000 + OVERDUE_MS, signal: this.#run.signal };
     const place = offset === null ? {} : { offset };
     const ask = { ...place, limit: BATCH, timeout, allowed_updates: ALLOWED_UPDATES };
+    const askedMs = clock.nowMs();
     const updates: unknown = await withDeadline(deadline, (signal) => api().getUpdates(ask, sdkSignal(signal)));
     if (!Array.isArray(updates)) throw new Error("the platform's answer is no list of updates");
+    const earlyMs = EMPTY_POLL_MS - (clock.nowMs() - askedMs);
+    // A server that holds no polls must not be asked without end.
+    if (updates.length === 0 && timeout > 0 && earlyMs > 0) await clock.sleep(earlyMs, this.#run.signal);
     return updates;
   }
 

@@ -50,6 +50,8 @@ const FOR_GOOD: ReadonlyArray<readonly [RegExp, string]> = [
   [/message to edit not found|MESSAGE_ID_INVALID|can't be edited|to edit/i, "the message can no longer be changed"],
 ];
 
+/** How long before Telegram is tried again when it was not reached: nothing was refused, so it is no failure of the part. */
+const UNREACHED_MS = 5_000;
 /** Failures of a connection before anything was written to it. */
 const UNREACHED = new Set([
   "ECONNREFUSED",
@@ -82,7 +84,8 @@ export function refusalOf(error: unknown, part: TelegramPart, attempt: Attempt):
   const into = UNREADABLE.has(code) ? unsent(part) : null;
   if (into !== null) return new DeliveryError({ kind: "change", into }, "a file could not be read", { cause });
   if (UNREACHED.has(code) || (inner instanceof Error && UNREACHED_WORDS.test(inner.message))) {
-    return new DeliveryError({ kind: "transient", retryAfterMs: null }, "Telegram could not be reached", { cause });
+    const failure = { kind: "transient", retryAfterMs: UNREACHED_MS } as const;
+    return new DeliveryError(failure, "Telegram could not be reached", { cause });
   }
   return new DeliveryError({ kind: "unknown" }, "the connection ended before Telegram answered", { cause });
 }

@@ -110,11 +110,16 @@ async function openFiles({ pathOf }: SendDeps, part: TelegramPart): Promise<Inpu
   const refs: MediaRef[] =
     part.kind === "text" ? [] : part.kind === "file" ? [part.file] : part.files.map(({ file }) => file);
   try {
-    return await Promise.all(refs.map(async (ref) => new InputFile(await pathOf(ref), ref.name)));
+    return await Promise.all(refs.map(async (ref) => new InputFile(await pathOf(ref), nameInForm(ref.name))));
   } catch (error) {
     const into = unsent(part) ?? [];
     throw new DeliveryError({ kind: "change", into }, "a file is gone", { cause: safeError(error) });
   }
+}
+
+/** The SDK writes it into a header as it is: what would end it or the header there becomes `_`. */
+function nameInForm(name: string): string {
+  return name.toWellFormed().replace(/[\p{Cc}";\\/]/gu, "_");
 }
 
 function missing(): never {

@@ -49,7 +49,7 @@ export class Trouble {
     this.#health.troubled(what);
     if (FOR_GOOD.includes(code)) {
       const problem = `Telegram does not take this bot's token: ${what}`;
-      this.#health.failed({ code: "TELEGRAM_TOKEN_INVALID", problem, isPermanent: true });
+      this.#health.failed({ code: "TELEGRAM_TOKEN_INVALID", problem, kind: "permanent" });
       logger.error({ err: safeError(error) }, "the platform does not take the token");
       return true;
     }
@@ -70,7 +70,7 @@ export class Trouble {
     this.#health.failed({
       code: "TELEGRAM_CONFLICT",
       problem: `Telegram gives this bot's updates to somebody else: ${cause}.`,
-      isPermanent: false,
+      kind: "deaf",
     });
     return Math.min(CONFLICT_MAX_MS, CONFLICT_MS * 2 ** (this.#conflicts - 1));
   }

@@ -55,7 +55,7 @@ export async function watchWebhook(
       deps.health.failed({
         code: "TELEGRAM_WEBHOOK_FAILING",
         problem: `Telegram cannot bring ${pending} updates: ${why.slice(0, 200)}`,
-        isPermanent: false,
+        kind: "deaf",
       });
     await deps.clock.sleep(WATCH_MS, signal);
     if (signal.aborted) return;

@@ -37,6 +37,15 @@ export interface WebhookDeps {
 const SECRET_HEADER = "x-telegram-bot-api-secret-token";
 
 export function createWebhook({ secret, intake, whoAmI, signal }: WebhookDeps): Webhook {
+  const underWay = new Map<number, Promise<WebhookStatus>>();
+  const take = async (update: { update_id: number }, context: ChannelContext): Promise<WebhookStatus> => {
+    try {
+      await intake.take(update, { me: await whoAmI(), context, signal, insist: (step) => step() });
+      return 200;
+    } catch (error) {
+      return statusOf(error, update.update_id, context);
+    }
+  };
   return {
     handle: async ({ headers, body }, context) => {
       if (!isSame(headers[SECRET_HEADER], secret)) return 401;
@@ -46,13 +55,11 @@ export function createWebhook({ secret, intake, whoAmI, signal }: WebhookDeps): 
         context.logger.warn({}, "an update without a number was skipped");
         return 200;
       }
-      const update = { ...json, update_id: read.data.update_id };
-      try {
-        await intake.take(update, { me: await whoAmI(), context, signal, insist: (step) => step() });
-        return 200;
-      } catch (error) {
-        return statusOf(error, update.update_id, context);
-      }
+      const { update_id: id } = read.data;
+      // One that takes long is brought again: that waits for the same work.
+      const work = underWay.get(id) ?? take({ ...json, update_id: id }, context).finally(() => underWay.delete(id));
+      underWay.set(id, work);
+      return work;
     },
   };
 }

@@ -1,7 +1,11 @@
 /** The connection through the real discord.js: what is lost and found again, what only a person can mend, what stays quiet. */
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Duplex } from "node:stream";
 import { afterEach, describe, expect, it } from "vitest";
 import { PATIENCE } from "../../../src/channels/discord/vitals.js";
 import { FakeDiscord, type FakeDiscordOptions } from "../../fakes/discord/fake-discord.js";
+import { guildCreateWire } from "../../fakes/discord/wire.js";
 import { answer, Harness, sendAll } from "./harness.js";
 
 let fake: FakeDiscord;
@@ -20,6 +24,7 @@ afterEach(async () => {
   await fake.close();
 });
 
+const portOf = (server: Server): number => (server.address() as AddressInfo).port;
 const contents = () => harness.accepted.map(({ content }) => content);
 
 describe("what happened meanwhile", () => {
@@ -84,6 +89,82 @@ describe("what happened meanwhile", () => {
     await harness.start();
     await harness.arrived(5);
     expect(new Set(contents())).toEqual(new Set(["1", "room 1", "2", "room 2", "quiet 2"]));
+  });
+
+  it("is the newest of it when it is too much, and that some is left out is said", async () => {
+    await begin({}, { backfillMessages: 3 });
+    await harness.start();
+    const ann = fake.person("ann");
+    ann.dm("1");
+    await harness.arrived(1);
+    await harness.channel.stop();
+    for (const text of ["2", "3", "4", "5", "6"]) ann.dm(text);
+    harness.create();
+    await harness.start();
+    await harness.arrived(4);
+    ann.dm("7");
+    await harness.arrived(5);
+    expect(contents()).toEqual(["1", "4", "5", "6", "7"]);
+    expect(harness.logText()).toContain("the oldest of it is left out");
+  });
+
+  it("is fetched in a server that comes back after it was away, before what is new", async () => {
+    await begin();
+    const guild = fake.guild();
+    const room = fake.text(guild);
+    await harness.start();
+    const ann = fake.person("ann");
+    ann.says(room, "1");
+    await harness.arrived(1);
+    fake.gateway.isDeaf = true;
+    ann.says(room, "2");
+    fake.gateway.isDeaf = false;
+    const hold = fake.faults.hold({ call: "GET /channels/:channel/messages" });
+    fake.world.tell({ t: "GUILD_CREATE", d: guildCreateWire(guild, fake.world.bot), intents: 1 });
+    await hold.arrived;
+    ann.says(room, "3");
+    hold.release();
+    await harness.arrived(3);
+    expect(contents()).toEqual(["1", "2", "3"]);
+  });
+
+  it("is not what a server said before the bot joined it", async () => {
+    await begin();
+    const room = fake.text(fake.guild());
+    await harness.start();
+    const ann = fake.person("ann");
+    ann.says(room, "1");
+    await harness.arrived(1);
+    fake.gateway.isDeaf = true;
+    const guild = fake.guild("joined");
+    const other = fake.text(guild, "other");
+    ann.says(other, "old chatter");
+    fake.gateway.isDeaf = false;
+    fake.world.tell({ t: "GUILD_CREATE", d: guildCreateWire(guild, fake.world.bot), intents: 1 });
+    await fake.until(() => harness.channel.health().state === "running");
+    ann.says(other, "2");
+    await harness.arrived(2);
+    await harness.restart();
+    ann.says(other, "3");
+    await harness.arrived(3);
+    expect(contents()).toEqual(["1", "2", "3"]);
+  });
+
+  it("is fetched for a stranger who was told a code, and is let in meanwhile", async () => {
+    await begin();
+    harness.admits = async () => ({ kind: "refused", why: "no" });
+    await harness.start();
+    const ann = fake.person("ann");
+    ann.dm("let me in");
+    await fake.until(() => harness.knocks.length === 1);
+    await sendAll(harness.channel, answer(ann.chat, "Your code is 1234."));
+    await harness.channel.stop();
+    harness.admits = async () => ({ kind: "admitted", isOwner: false });
+    ann.dm("am I in?");
+    harness.create();
+    await harness.start();
+    await harness.arrived(1);
+    expect(contents()).toEqual(["am I in?"]);
   });
 
   it("is not held up by a channel that cannot be fetched", async () => {
@@ -174,7 +255,7 @@ describe("silence", () => {
     fake.gateway.refuseConnects(1000);
     fake.gateway.kick(4000);
     await failed();
-    expect(harness.channel.health()).toMatchObject({ problem: expect.stringContaining("gone") });
+    expect(harness.channel.health()).toMatchObject({ problem: expect.stringContaining("none comes about") });
   });
 
   it("about messages that the bot sent is deafness", async () => {
@@ -193,6 +274,51 @@ describe("silence", () => {
     await harness.start();
     await fake.until(() => fake.gateway.counts.heartbeats > 8);
     expect(harness.channel.health()).toEqual({ state: "running" });
+  });
+});
+
+describe("a start that gets nowhere", () => {
+  it("is a failure, so that it is tried anew, and leaves nothing running", async () => {
+    await begin({}, {}, { patience: { ...PATIENCE, handshakeMs: 300 } });
+    fake.gateway.isDeaf = true;
+    await expect(harness.start()).rejects.toMatchObject({ code: "DISCORD_SILENT" });
+    expect(harness.channel.health()).toMatchObject({ state: "failed", problem: expect.stringContaining("go on") });
+    await fake.until(() => fake.gateway.connected === 0);
+    fake.gateway.isDeaf = false;
+    await harness.start();
+    expect(harness.channel.health()).toEqual({ state: "running" });
+    expect(fake.gateway.identifies).toHaveLength(2);
+  });
+
+  it("and greets nobody is one too", async () => {
+    // A peer that takes every line and never says a word on it.
+    const limit = { total: 1000, remaining: 1000, reset_after: 0, max_concurrency: 1 };
+    const mute = createServer((_, response) => {
+      const about = { url: `ws://127.0.0.1:${portOf(mute)}`, shards: 1, session_start_limit: limit };
+      response.setHeader("content-type", "application/json").end(JSON.stringify(about));
+    });
+    const held = new Set<Duplex>();
+    mute.on("upgrade", (_, socket) => held.add(socket));
+    await new Promise<void>((resolve) => mute.listen(0, "127.0.0.1", resolve));
+    await begin({}, { apiRoot: `http://127.0.0.1:${portOf(mute)}` }, { patience: { ...PATIENCE, downMs: 400 } });
+    await expect(harness.start()).rejects.toMatchObject({ code: "DISCORD_SILENT" });
+    expect(held.size).toBe(1);
+    for (const socket of held) socket.destroy();
+    mute.close();
+  });
+
+  it("ends when the channel is stopped, and never connects afterwards", async () => {
+    await begin();
+    fake.gateway.isDeaf = true;
+    const started = harness.start().catch((error: unknown) => error);
+    await fake.until(() => fake.gateway.identifies.length === 1);
+    await harness.channel.stop();
+    expect(await started).toMatchObject({ code: "DISCORD_UNREACHABLE" });
+    fake.gateway.isDeaf = false;
+    const startedMs = performance.now();
+    await fake.until(() => performance.now() - startedMs > 1200);
+    expect([fake.gateway.connected, fake.gateway.counts.connects]).toEqual([0, 1]);
+    expect(harness.channel.health()).toEqual({ state: "stopped" });
   });
 });
 
@@ -231,6 +357,19 @@ describe("the account of identifies", () => {
     for (let n = 0; n < 38; n += 1) fake.gateway.identifies.push(0);
     await expect(harness.start()).rejects.toMatchObject({ code: "DISCORD_IDENTIFY_LIMIT" });
     expect(harness.channel.health()).toMatchObject({ state: "failed", advice: expect.stringContaining("by itself") });
+  });
+
+  it("is asked again before a later one, and kept: no identify more", async () => {
+    await begin({ identifyBudget: 40 });
+    await harness.start();
+    for (let n = 0; n < 37; n += 1) fake.gateway.identifies.push(0);
+    fake.gateway.invalidate(false);
+    await fake.until(() => harness.channel.health().state === "failed");
+    expect(harness.channel.health()).toMatchObject({ advice: expect.stringContaining("by itself") });
+    const { connects } = fake.gateway.counts;
+    const startedMs = performance.now();
+    await fake.until(() => performance.now() - startedMs > 1200);
+    expect([fake.gateway.counts.connects, fake.gateway.identifies.length]).toEqual([connects, 38]);
   });
 
   it("ends a loop of invalid sessions with a failure, over restarts", async () => {

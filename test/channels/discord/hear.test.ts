@@ -17,9 +17,9 @@ const channel: Place = { kind: "channel", guildId: "5" };
 const thread: Place = { kind: "thread", guildId: "5", parentId: "20" };
 const ann = { id: "7", username: "ann", global_name: "Ann" };
 
-function read(fields: Record<string, unknown>, place: Place = channel) {
+function read(fields: Record<string, unknown>, place: Place = channel, me: Self = self) {
   const usual = { id: "1000", channel_id: "30", author: ann, timestamp: "2026-01-02T03:04:05.678000+00:00" };
-  return hear(messageShape.parse({ ...usual, ...fields }), place, self);
+  return hear(messageShape.parse({ ...usual, ...fields }), place, me);
 }
 
 describe("who and where", () => {
@@ -107,6 +107,12 @@ describe("what was said", () => {
       edits: { id: "1000", ifAnswered: "answer" },
       timestamp: "2026-01-02T03:05:00.000Z",
     });
+  });
+
+  it("an edit counts against a bot's budget where edits are answered, and else only once with its message", () => {
+    const fields = { content: "b", edited_timestamp: "2026-01-02T03:05:00+00:00" };
+    expect(read(fields)?.knock.messageId).toBe("1000:2026-01-02T03:05:00+00:00");
+    expect(read(fields, channel, { ...self, lateEdits: "ignore" })?.knock.messageId).toBe("1000");
   });
 
   it("knows a message that must have had content", () => {

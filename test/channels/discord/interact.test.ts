@@ -7,6 +7,7 @@ import type { Channel } from "../../fakes/discord/model.js";
 import { answer, Harness, sendAll } from "./harness.js";
 
 const CALLBACK = "POST /interactions/:interaction/:token/callback";
+const RESET = { kind: "reset", hasEffect: true } as const;
 const PUT = "PUT /applications/:application/commands";
 
 let fake: FakeDiscord;
@@ -73,6 +74,19 @@ describe("a slash command", () => {
     decide();
     await harness.arrived(1);
     expect(fake.journal.calls(CALLBACK).map(({ status }) => status)).toEqual([204]);
+  });
+
+  it("of which a further line may have been shown is not answered twice", async () => {
+    const asked = fake.person("ann").runs(room, "status");
+    await harness.arrived(1);
+    const say = (id: string) =>
+      sendAll(harness.channel, answer(room, id, { id, replyTo: asked.id })).catch((error: unknown) => error);
+    fake.faults.next({ call: "PATCH /webhooks/:application/:token/messages/:original" }, RESET);
+    expect(await say("first")).toMatchObject({ failure: { kind: "transient" } });
+    await say("first");
+    fake.faults.next({ call: "POST /webhooks/:application/:token" }, RESET);
+    expect(await say("second")).toMatchObject({ failure: { kind: "unknown" } });
+    expect([fake.answerTo(asked), asked.followUps.length]).toEqual(["first", 1]);
   });
 
   it("that cannot be stored says so", async () => {

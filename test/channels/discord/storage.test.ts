@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Spool } from "../../../src/channels/discord/spool.js";
 import { NanogateError } from "../../../src/errors.js";
 import { FakeDiscord } from "../../fakes/discord/fake-discord.js";
+import { until } from "../../support/bus-fixture.js";
 import { Harness } from "./harness.js";
 
 const logger = pino({ level: "silent" });
@@ -111,7 +112,7 @@ describe("a bus that takes nothing", () => {
     await harness.start();
     await harness.arrived(2);
     expect(contents().slice(0, 2)).toEqual(["1", "2"]);
-    await fake.until(async () => (await harness.spooled()) === "");
+    await until(async () => (await harness.spooled()) === "");
   });
 
   it("holds up one channel and no other when only its session is full", async () => {

@@ -1,20 +1,11 @@
 /** The whole channel on the strict fake: what it takes in and sends out breaks no rule of Telegram's. */
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import path from "node:path";
 import fc from "fast-check";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { InboundMessage, MediaRef, OutboundMessage } from "../../../src/bus/messages.js";
-import { asSessionKey } from "../../../src/bus/messages.js";
-import type { ChannelContext } from "../../../src/channels/channel.js";
 import { DeliveryError } from "../../../src/channels/channel.js";
-import { createSystemClock } from "../../../src/channels/clock.js";
-import { createTelegramChannel, type TelegramChannel } from "../../../src/channels/telegram/channel.js";
-import { createMediaStore, type MediaStore } from "../../../src/media/store.js";
-import { noMetrics } from "../../../src/metrics.js";
 import { FakeTelegram } from "../../fakes/telegram/fake-telegram.js";
 import type { Person } from "../../fakes/telegram/people.js";
-import { silent } from "../../support/bus-fixture.js";
+import { Inbound } from "./inbound-harness.js";
 
 const PNG = Buffer.from(
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
@@ -23,53 +14,18 @@ const PNG = Buffer.from(
 
 let fake: FakeTelegram;
 let alice: Person;
-let folder: string;
-let media: MediaStore;
-let channel: TelegramChannel;
-let accepted: InboundMessage[];
+let inbound: Inbound;
 
 beforeEach(async () => {
   fake = await FakeTelegram.start();
   alice = fake.person("alice");
-  folder = await mkdtemp(path.join(tmpdir(), "ng-fake-channel-"));
-  const keep = { maxBytes: 20_000_000, keepMs: 1e9, nowMs: Date.now, logger: silent, metrics: noMetrics };
-  media = createMediaStore({ folder, ...keep });
-  accepted = [];
-  const inbound = {
-    token: fake.token,
-    apiRoot: fake.apiRoot,
-    streaming: true,
-    lateEdits: "ignore",
-    webhook: null,
-  } as const;
-  const config = { ...inbound, replyQuotes: false, drafts: false, reaction: "👀", editIntervalMs: 1000 };
-  channel = createTelegramChannel({ config, clock: createSystemClock(), wallMs: Date.now, media, logger: silent });
-  await channel.start(context());
+  inbound = await Inbound.on(fake, { reaction: "👀" });
+  await inbound.start();
 });
 afterEach(async () => {
-  await channel.stop();
+  await inbound.close();
   await fake.close();
-  await rm(folder, { recursive: true, force: true });
 });
-
-function context(): ChannelContext {
-  const remembered = new Map<string, string>();
-  return {
-    admit: async () => ({ kind: "admitted", isOwner: false }),
-    accept: async (message) => {
-      accepted.push(message);
-      return { status: "stored", sessionKey: asSessionKey("s"), turnId: "t" };
-    },
-    media,
-    memory: {
-      get: async (name) => remembered.get(name) ?? null,
-      set: async (name, value) => void remembered.set(name, value),
-      list: async (prefix) => new Map([...remembered].filter(([name]) => name.startsWith(prefix))),
-      forget: async (name) => void remembered.delete(name),
-    },
-    logger: silent,
-  };
-}
 
 /** An answer to where a message came from. */
 function answerTo({ route }: InboundMessage, content: string, more: Partial<OutboundMessage> = {}): OutboundMessage {
@@ -94,13 +50,21 @@ const signal = AbortSignal.timeout(600_000);
 
 /** Sends all parts; their ids. */
 async function deliver(message: OutboundMessage): Promise<string[]> {
+  const { channel } = inbound;
   const ids: string[] = [];
   for (const [at, part] of channel.parts(message).entries())
     ids.push((await channel.send({ message, part, key: `${message.id}.${at}`, signal })).platformId);
   return ids;
 }
 
-const taken = (count: number) => fake.until(() => accepted.length >= count);
+/** What somebody said first. */
+async function heard(): Promise<InboundMessage> {
+  const [message] = await taken(1);
+  if (message === undefined) throw new Error("nothing came");
+  return message;
+}
+
+const taken = (count: number) => fake.until(() => inbound.accepted.length >= count && inbound.accepted);
 const refused = () => fake.journal.entries.filter(({ outcome }) => outcome === "refused");
 
 it("answers where it was asked: private, group, topic, General; typing there, too", async () => {
@@ -110,11 +74,11 @@ it("answers where it was asked: private, group, topic, General; typing there, to
   alice.says(group, "1");
   alice.says(forum, "2", { topic });
   alice.says(forum, "3");
-  await taken(4);
-  for (const message of accepted) {
-    await channel.live?.working("begin", answerTo(message, ""), signal);
+  const { live } = inbound.channel;
+  for (const message of await taken(4)) {
+    await live?.working("begin", answerTo(message, ""), signal);
     await deliver(answerTo(message, `re: ${message.content}`));
-    await channel.live?.working("end", answerTo(message, ""), signal);
+    await live?.working("end", answerTo(message, ""), signal);
   }
   expect(alice.chat.answers()).toEqual(["re: 0"]);
   expect(group.answers()).toEqual(["re: 1"]);
@@ -127,9 +91,9 @@ it("answers where it was asked: private, group, topic, General; typing there, to
 
 it("shows a stream by edits, and takes an edit that changes nothing for done", async () => {
   alice.dm("hi");
-  await taken(1);
-  const [message] = accepted;
-  if (message === undefined || channel.live === null) throw new Error("nothing came");
+  const message = await heard();
+  const { channel } = inbound;
+  if (channel.live === null) throw new Error("nothing is shown while it is made");
   const [id = ""] = await deliver(answerTo(message, "so f"));
   const whole = answerTo(message, "so **far**");
   for (let twice = 0; twice < 2; twice += 1)
@@ -144,11 +108,9 @@ it("shows a stream by edits, and takes an edit that changes nothing for done", a
 
 it("sends files as what they are, several pictures as an album, no words twice", async () => {
   alice.dm("hi");
-  await taken(1);
-  const [message] = accepted;
-  if (message === undefined) throw new Error("nothing came");
+  const message = await heard();
   const kept = (name: string, bytes: Buffer): Promise<MediaRef> =>
-    media.save({
+    inbound.context.media.save({
       name,
       mime: null,
       isVoice: false,
@@ -169,24 +131,20 @@ it("sends files as what they are, several pictures as an album, no words twice",
 
 it("buttons come back as what they stand for, and go when they are pressed", async () => {
   alice.dm("hi");
-  await taken(1);
-  const [message] = accepted;
-  if (message === undefined) throw new Error("nothing came");
+  const message = await heard();
   const buttons = [[{ label: "Yes", value: "yes" }], [{ label: "No", value: "no" }]];
   await deliver(answerTo(message, "sure?", { buttons }));
   const asked = alice.chat.visible().at(-1);
   const press = alice.presses(alice.chat, asked?.id ?? 0, "No");
   await taken(2);
-  expect(accepted[1]).toMatchObject({ kind: "callback", content: "no", chatId: String(alice.id) });
+  expect(inbound.accepted[1]).toMatchObject({ kind: "callback", content: "no", chatId: String(alice.id) });
   await fake.until(() => press.answer);
   await fake.until(() => alice.chat.visible().at(-1)?.buttons.length === 0);
 });
 
 it("any text is taken as it is rendered: no part is refused", async () => {
   alice.dm("hi");
-  await taken(1);
-  const [message] = accepted;
-  if (message === undefined) throw new Error("nothing came");
+  const message = await heard();
   const piece = fc.oneof(
     fc.string({ unit: "binary", maxLength: 60 }),
     fc.constantFrom("**bold** ", "`code` ", "\n```js\nlet a = 1;\n```\n", "[a](javascript:1) ", "[b](https://x.org) "),

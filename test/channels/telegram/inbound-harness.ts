@@ -1,6 +1,6 @@
 /**
- * The real channel with the real SDK against the small Bot API, in front of a gateway that a test plays: who is let in, what
- * the bus takes, what the account remembers. Files lie in a real store. Ended by `close`.
+ * The real channel with the real SDK against the small Bot API or the strict fake, in front of a gateway that a test plays:
+ * who is let in, what the bus takes, what the account remembers. Files lie in a real store. Ended by `close`.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import os from "node:os";
@@ -19,6 +19,8 @@ import { NanogateError } from "../../../src/errors.js";
 import { createLogger } from "../../../src/logger.js";
 import { createMediaStore } from "../../../src/media/store.js";
 import { noMetrics } from "../../../src/metrics.js";
+import { MemoryAccount, testContext } from "../../fakes/channel-context.js";
+import type { FakeTelegram } from "../../fakes/telegram/fake-telegram.js";
 import { SmallBotApi } from "./small-bot-api.js";
 
 export class Inbound {
@@ -29,7 +31,7 @@ export class Inbound {
   admit: (knock: Knock) => Promise<Admission> = async () => ({ kind: "admitted", isOwner: false });
   /** What the bus does before it stores a message; may throw. */
   storing: (message: InboundMessage) => Promise<void> = async () => {};
-  readonly memory = new Map<string, string>();
+  readonly memory = new MemoryAccount();
   readonly lines: string[] = [];
   #folder = "";
   #channel: TelegramChannel | null = null;
@@ -42,6 +44,11 @@ export class Inbound {
     const inbound = new Inbound();
     await inbound.#open(settings, more);
     return inbound;
+  }
+
+  /** The bot of a strict fake. */
+  static on(fake: FakeTelegram, settings: Partial<TelegramSettings> = {}): Promise<Inbound> {
+    return Inbound.create({ token: fake.token, apiRoot: fake.apiRoot, ...settings });
   }
 
   get channel(): TelegramChannel {
@@ -85,7 +92,7 @@ export class Inbound {
     const { maxBytes = 1_000_000, clock = createSystemClock() } = more;
     const keep = { keepMs: 1e9, nowMs: Date.now, logger, metrics: noMetrics };
     const media = createMediaStore({ folder: path.join(this.#folder, "media"), maxBytes, ...keep });
-    this.#context = {
+    this.#context = testContext({
       admit: async (knock) => {
         this.knocks.push(knock);
         return this.admit(knock);
@@ -96,9 +103,9 @@ export class Inbound {
         return { status: "stored", sessionKey: asSessionKey(`telegram:${message.chatId}`), turnId: `t${message.id}` };
       },
       media,
-      memory: this.#memory(),
+      memory: this.memory,
       logger,
-    };
+    });
     const config: TelegramSettings = {
       token: this.api.token,
       apiRoot: this.api.apiRoot,
@@ -112,15 +119,6 @@ export class Inbound {
       ...settings,
     };
     this.#channel = createTelegramChannel({ config, clock, wallMs: Date.now, media, logger });
-  }
-
-  #memory(): ChannelContext["memory"] {
-    return {
-      get: async (name) => this.memory.get(name) ?? null,
-      set: async (name, value) => void this.memory.set(name, value),
-      list: async (prefix) => new Map([...this.memory].filter(([name]) => name.startsWith(prefix))),
-      forget: async (name) => void this.memory.delete(name),
-    };
   }
 }
 

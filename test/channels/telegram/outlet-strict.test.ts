@@ -96,6 +96,15 @@ describe("what people see", () => {
     expect(telegram.journal.refused(400)).toEqual([]);
   });
 
+  it.each(["👍", "❤️", "👨‍👩‍👧‍👦🇩🇪", "1️⃣", "#️⃣", "שלום, עולם", "\u202Bمرحبا\u202C abc", "e\u0301", "—"])(
+    "is %j exactly as it was said",
+    async (text) => {
+      const place = friend();
+      await deliver(to(place, text));
+      expect(place.answers()).toEqual([text]);
+    },
+  );
+
   it("is the styles of a text where they belong", async () => {
     const place = friend();
     await deliver(to(place, "a **b** and\n```js\nc\n```", { buttons: [[{ label: "Go", value: "ä".repeat(50) }]] }));

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { inspect } from "node:util";
 import { Api } from "grammy";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { OutboundMessage } from "../../../src/bus/messages.js";
+import type { MediaRef, OutboundMessage } from "../../../src/bus/messages.js";
 import { DeliveryError, type SendRequest } from "../../../src/channels/channel.js";
 import { draftIdOf } from "../../../src/channels/telegram/live.js";
 import { createTelegramOutlet, type TelegramOutlet } from "../../../src/channels/telegram/outlet.js";
@@ -35,11 +35,14 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-function outlet(config: Partial<TelegramOutletConfig> = {}): TelegramOutlet {
+function outlet(
+  config: Partial<TelegramOutletConfig> = {},
+  pathOf = ({ name }: MediaRef) => Promise.resolve(join(folder, name)),
+): TelegramOutlet {
   const destination = { write: (line: string) => void log.push(line) };
   return createTelegramOutlet({
     api: new Api(TOKEN, { apiRoot: root }),
-    pathOf: ({ name }) => Promise.resolve(join(folder, name)),
+    pathOf,
     config: { ...CONFIG, ...config },
     logger: createLogger({ level: "debug", secrets: [], destination }),
   });
@@ -104,6 +107,15 @@ describe("sending", () => {
       for (const piece of [`bytes of ${name}`, name, "words", '"type":"bold"'])
         expect(call?.params.form).toContain(piece);
     }
+  });
+
+  it("lets no name of a file out of its header", async () => {
+    const name = 'a\r\n"b";c/../d \u05d0.txt';
+    const [ref, pathOf] = [fileRef(name, "text/plain"), async () => join(folder, "plain.txt")];
+    await writeFile(join(folder, "plain.txt"), "bytes");
+    await sendAll(outlet({}, pathOf), outbound("", { media: [ref] }));
+    const [, sent = ""] = /filename=(.*?)\r\n/.exec(api.calls.at(-1)?.params.form as string) ?? [];
+    expect(Buffer.from(sent, "latin1").toString()).toBe("a___b__c_.._d \u05d0.txt");
   });
 
   it("sends an album by one call and names all its messages", async () => {

@@ -287,7 +287,7 @@ describe("edits and presses", () => {
     );
     expect(message).toMatchObject({
       kind: "callback",
-      id: "q9",
+      id: "30:yes",
       content: "yes",
       route: { messageId: "30", chatId: "-50" },
     });

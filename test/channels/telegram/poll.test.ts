@@ -1,5 +1,7 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
+import { inboundKeyOf } from "../../../src/bus/messages.js";
+import { NanogateError } from "../../../src/errors.js";
 import { until } from "../../support/bus-fixture.js";
 import { Inbound, pushBack } from "./inbound-harness.js";
 import { ANN, GROUP, PRIVATE, said, update } from "./said.js";
@@ -31,13 +33,13 @@ describe("polling", () => {
     const [first] = api.of("getUpdates");
     expect(first?.params).toMatchObject({ timeout: 0, allowed_updates: expect.arrayContaining(["edited_message"]) });
     expect(api.of("getUpdates").at(-1)?.params).toMatchObject({ offset: 12, timeout: 30 });
-    expect(JSON.parse(memory.get("offset") ?? "")).toMatchObject({ next: 12 });
+    expect(JSON.parse(memory.kept.get("offset") ?? "")).toMatchObject({ next: 12 });
   });
 
   it("goes on where another process was", async () => {
     const inbound = await Inbound.create();
     open.push(inbound);
-    inbound.memory.set("offset", JSON.stringify({ next: 8, seenMs: Date.now() }));
+    inbound.memory.kept.set("offset", JSON.stringify({ next: 8, seenMs: Date.now() }));
     inbound.api.push(text("done", 7), text("new", 8));
     await inbound.start();
     await until(() => inbound.accepted.length === 1);
@@ -47,7 +49,7 @@ describe("polling", () => {
   it("asks without an offset when the numbers may have begun anew", async () => {
     const inbound = await Inbound.create();
     open.push(inbound);
-    inbound.memory.set("offset", JSON.stringify({ next: 8000, seenMs: Date.now() - 8 * 24 * 3_600_000 }));
+    inbound.memory.kept.set("offset", JSON.stringify({ next: 8000, seenMs: Date.now() - 8 * 24 * 3_600_000 }));
     inbound.api.push(text("low number", 5));
     await inbound.start();
     await until(() => inbound.api.waiting().length === 0);
@@ -200,6 +202,18 @@ describe("presses", () => {
     expect(api.of("editMessageReplyMarkup")[0]?.params).toEqual({ chat_id: 7, message_id: 30 });
   });
 
+  it("of one button, quickly one after the other, are one message; of two buttons they are two", async () => {
+    const { api, accepted } = await started();
+    const press = (id: string, data: string) => ({ id, from: ANN, data, message: said({ message_id: 30 }) });
+    const presses = [press("q1", "yes"), press("q2", "yes"), press("q3", "no")];
+    api.push(...presses.map((callback_query, at) => update({ callback_query }, at + 1)));
+    await until(() => accepted.length === 3);
+    const [first, again, other] = accepted.map(inboundKeyOf);
+    expect(again).toBe(first);
+    expect(other).not.toBe(first);
+    expect(api.of("answerCallbackQuery")).toHaveLength(3);
+  });
+
   it("count although they cannot be acknowledged", async () => {
     const { api, accepted } = await started();
     api.will("answerCallbackQuery", { error: 400, description: "Bad Request: query is too old" });
@@ -213,15 +227,34 @@ describe("a group that got another id", () => {
     const inbound = await started();
     const fresh = { id: -1001, type: "supergroup" };
     inbound.api.push(update({ message: said({ migrate_to_chat_id: -1001 }, GROUP) }, 1));
-    await until(() => inbound.memory.size === 2);
+    await until(() => inbound.memory.kept.size === 2);
     inbound.api.push(text("hi", 2, fresh));
     await until(() => inbound.accepted.length === 1);
     expect(inbound.knocks[0]?.scene).toMatchObject({ chatIds: ["-1001", "-50"] });
-    // Also after a restart.
+    // Also after a restart, or when another process saw it move.
     await inbound.channel.stop();
     await inbound.start();
     inbound.api.push(text("hi", 3, fresh));
     await until(() => inbound.accepted.length === 2);
     expect(inbound.accepted[1]?.route.chatId).toBe("-1001");
+    inbound.memory.kept.set("moved:-1002", "-60");
+    inbound.api.push(text("hi", 4, { ...fresh, id: -1002 }));
+    await until(() => inbound.knocks.length === 3);
+    expect(inbound.knocks[2]?.scene).toMatchObject({ chatIds: ["-1002", "-60"] });
+  });
+
+  it("is not judged while its former name cannot be read", async () => {
+    const inbound = await started();
+    const { get } = inbound.memory;
+    let left = 1;
+    inbound.memory.get = async (name) => {
+      left -= 1;
+      if (left >= 0) throw new NanogateError("BUS_UNAVAILABLE", "the memory is away");
+      return get(name);
+    };
+    inbound.memory.kept.set("moved:-1001", "-50");
+    inbound.api.push(text("hi", 1, { id: -1001, type: "supergroup" }));
+    await until(() => inbound.accepted.length === 1);
+    expect(inbound.knocks.map(({ scene }) => scene)).toMatchObject([{ chatIds: ["-1001", "-50"] }]);
   });
 });

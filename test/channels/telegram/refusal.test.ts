@@ -86,7 +86,8 @@ describe("failures that may be tried again", () => {
     await new Promise((resolve) => taken.close(resolve));
     const port = typeof address === "object" ? address?.port : 0;
     const unreachable = await failureOf(TEXT, `http://127.0.0.1:${port}`);
-    expect(unreachable.failure).toEqual({ kind: "transient", retryAfterMs: null });
+    // A stated wait is no failure of the part, so that an outage of minutes loses nothing.
+    expect(unreachable.failure).toEqual({ kind: "transient", retryAfterMs: 5_000 });
     expect((await failureOf(TEXT, "http://no-such-host.invalid")).failure.kind).toBe("transient");
   });
 

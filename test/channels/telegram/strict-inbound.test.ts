@@ -16,7 +16,7 @@ afterEach(async () => {
 });
 
 async function started(): Promise<Inbound> {
-  const inbound = await Inbound.create({ token: telegram.token, apiRoot: telegram.apiRoot });
+  const inbound = await Inbound.on(telegram);
   open.push(inbound);
   await inbound.start();
   await telegram.until(() => inbound.channel.health().state === "running");

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { ManualClock } from "../../fakes/manual-clock.js";
 import { until } from "../../support/bus-fixture.js";
 import { Inbound } from "./inbound-harness.js";
+import { outbound } from "./outbound.js";
 import { PRIVATE, said, update } from "./said.js";
 
 let open: Inbound[] = [];
@@ -61,8 +62,9 @@ describe("a request that never ends", () => {
     inbound.api.push(text("wakes the long poll", 1));
     await until(() => polls(inbound) >= 3);
     await clock.advance(149_000);
-    const health = inbound.channel.health();
-    expect(health.state).toBe("running");
+    expect(inbound.channel.health().state).toBe("running");
+    await inbound.channel.live?.working("again", outbound(""), new AbortController().signal);
+    expect(inbound.api.of("sendChatAction")).toHaveLength(1);
     await clock.advance(3_000);
     expect(inbound.channel.health()).toMatchObject({
       state: "failed",
@@ -86,11 +88,25 @@ describe("another program with the same token", () => {
     expect(inbound.channel.health()).toMatchObject({
       problem: expect.stringContaining("another program polls"),
       advice: expect.stringContaining("Stop the other program"),
+      isDeaf: true,
     });
     const asked = polls(inbound);
     await clock.advance(34_000);
     expect(polls(inbound)).toBe(asked);
     await clock.advance(1_500);
+    await until(() => inbound.channel.health().state === "running");
+  });
+
+  it("is no longer named when something else is wrong", async () => {
+    const clock = new ManualClock();
+    const inbound = await running(clock);
+    inbound.api.will("getUpdates", CONFLICT, { error: 502, description: "Bad Gateway" });
+    inbound.api.push(text("wakes the long poll", 1));
+    await until(() => inbound.channel.health().state === "failed" || clock.advance(100).then(() => false));
+    await clock.advance(35_000);
+    await until(() => inbound.log.includes("Bad Gateway"));
+    expect(inbound.channel.health()).toEqual({ state: "starting" });
+    await clock.advance(1_000);
     await until(() => inbound.channel.health().state === "running");
   });
 

@@ -108,6 +108,19 @@ describe("the door for updates", () => {
     expect(inbound.texts()).toEqual(["before", ...ids.map((id) => `m${id}`)]);
   });
 
+  it("takes one that is brought again while it is under way for the same, and fetches its file once", async () => {
+    const inbound = await made();
+    let give = (_: Buffer) => {};
+    inbound.api.files.set("files/d", new Promise((resolve) => (give = resolve)));
+    const brought = update({ message: said({ document: { file_id: "d" } }) }, 1);
+    const first = bring(inbound, brought);
+    await until(() => inbound.api.of("getFile").length === 1);
+    const again = bring(inbound, brought);
+    give(Buffer.from("text"));
+    expect(await Promise.all([first, again])).toEqual([200, 200]);
+    expect([inbound.accepted.length, inbound.api.of("getFile").length]).toEqual([1, 1]);
+  });
+
   it("skips what fails by a bug", async () => {
     const inbound = await made();
     inbound.storing = async () => {
@@ -153,6 +166,7 @@ describe("webhook mode", () => {
     await until(() => inbound.channel.health().state === "failed");
     expect(inbound.channel.health()).toMatchObject({
       problem: expect.stringContaining("4 updates: Connection refused"),
+      isDeaf: true,
     });
     inbound.api.webhookInfo = { pending_update_count: 0, ...failing };
     await clock.advance(60_000);

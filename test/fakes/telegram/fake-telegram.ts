@@ -154,7 +154,7 @@ export class FakeTelegram {
   }
 
   /** Somebody makes a supergroup of a group; both say so. */
-  upgrade(group: Place, by: Person): Place {
+  upgrade(group: Place, by = this.person("admin")): Place {
     const { user: from } = by;
     const place = this.world.supergroup(group.wire.title ?? "");
     group.movedTo = place.id;
