@@ -75,7 +75,10 @@ export class Caller {
       if (!isLetThrough || !authority.isHeld()) break;
       await note(true);
       // Storing it takes its time.
-      if (!authority.isHeld()) break;
+      if (!authority.isHeld()) {
+        await note(false);
+        break;
+      }
       const sent = await this.tryOnce(call, { signal: authority.signal, limitMs: sendTimeoutMs });
       if (!(sent instanceof DeliveryError)) {
         this.#deps.faults("deliver.sent");

@@ -96,6 +96,8 @@ export class Deliverer {
       if (end.kind === "ended") return false;
       if (end.kind === "refused" || (end.kind === "changed" && !isChange(end, part, depth))) {
         run.refused = { reason: end.reason, attempts: end.attempts };
+        // It surely was not sent: a person may have it sent again.
+        await this.#deps.receipts.store(run.authority, id, new Map([[name, null]]));
         return true;
       }
       receipt = receiptOf(end);

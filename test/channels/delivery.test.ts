@@ -187,3 +187,34 @@ describe("receipts", () => {
     expect([world.channel.got, world.receipts("a"), world.outbox.entries]).toEqual([["c1:a"], ["0:p1"], []]);
   });
 });
+
+it("a message that was given up leaves no mark on the part that was refused: sent again by a person, it arrives", async () => {
+  script("two", fails({ kind: "permanent" }));
+  world.put("c1", "one|two");
+  await world.manager().start();
+  await world.settle();
+  expect(world.receipts("one|two")).toEqual(["0:p1"]);
+  world.put("c1", "one|two");
+  await world.settle();
+  expect([world.channel.got, world.receipts("one|two")]).toEqual([
+    ["c1:one", "c1:two"],
+    ["0:p1", "1:p2"],
+  ]);
+});
+
+it("what was not sent because the account may be another's leaves no mark either", async () => {
+  await world.manager().start();
+  const { receipts } = world.outbox;
+  const set = receipts.set.bind(receipts);
+  receipts.set = (id, parts) => {
+    receipts.set = set;
+    // The process stalls between the note and the send.
+    world.clock.stall(13_000);
+    return set(id, parts);
+  };
+  world.put("c1", "late");
+  await world.settle();
+  expect([world.channel.got, world.receipts("late")]).toEqual([[], []]);
+  await world.clock.advance(30_000);
+  expect([world.channel.got, world.outbox.deadLetters]).toEqual([["c1:late"], []]);
+});

@@ -86,6 +86,15 @@ describe("a stream", () => {
     expect(shows()).toEqual(["answer"]);
   });
 
+  it("of a holder that was overtaken is not shown beside that of the present one", async () => {
+    const old = turn.say({ type: "delta", streamId: "old", offset: 0 }, "old");
+    turn.delta("new", "new");
+    await world.settle();
+    world.live.publish("bot", old);
+    await world.clock.advance(5_000);
+    expect(shows()).toEqual(["new"]);
+  });
+
   it("that is not the answer stands as it ended, before the answer", async () => {
     turn.delta("s1", "let me lo");
     await world.settle();
@@ -148,6 +157,19 @@ describe("a stream", () => {
     expect(shows()).toEqual(["ab", "by the way"]);
   });
 
+  it("whose topic waits for an answer holds up no other topic", async () => {
+    const [stuck, free] = ["1", "2"].map((threadId) => new SpokenTurn(world, `x${threadId}`, { chatId: "g", threadId }));
+    world.channel.onSend = async (_part, { message }) => {
+      if (message.threadId === "1") throw fails({ kind: "transient", retryAfterMs: 60_000 });
+    };
+    stuck?.answer("waits");
+    await world.settle();
+    stuck?.delta("s1", "a");
+    free?.delta("s2", "b");
+    await world.clock.advance(1_000);
+    expect(calls()).toEqual(["send p1 g/2:b"]);
+  });
+
   it("is shown in its own topic", async () => {
     const topic = new SpokenTurn(world, "t2", { chatId: "c1", threadId: "7" });
     topic.delta("s", "a");
@@ -196,6 +218,20 @@ describe("when the platform says no to a preview", () => {
     expect(shows()).toEqual(["a!", "bc"]);
     expect(world.receipts(id)).toEqual(["0:p3", "1:p4"]);
     expect(world.outbox.deadLetters).toEqual([]);
+  });
+
+  it("because one message of several is gone, the answer stands in order all the same", async () => {
+    turn.delta("s", "a|b");
+    await world.clock.advance(3_000);
+    world.channel.onEdit = async (platformId) => {
+      if (platformId === "p1") throw fails({ kind: "permanent" });
+    };
+    turn.answer("a!|b!", "s");
+    await world.settle();
+    expect([...world.channel.shows]).toEqual([
+      ["p3", "a!"],
+      ["p4", "b!"],
+    ]);
   });
 
   it("and nobody knows whether it was sent, the answer is sent anew and the preview is not repeated", async () => {

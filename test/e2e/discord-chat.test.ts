@@ -31,6 +31,13 @@ it("a direct message is answered, typing is shown meanwhile", async () => {
   expect(historyFaults(rows)).toEqual([]);
 });
 
+it("the token alone is enough to be there, and to tell a stranger how to be let in", async () => {
+  const { fake, alice } = await open({ discord: { token: undefined, allowFrom: undefined } });
+  await on.connected({ env: { DISCORD_BOT_TOKEN: fake.token } });
+  const answer = await on.answerTo(alice.dm("hello"));
+  expect(answer.content).toMatch(/[A-Z0-9]{4}-?[A-Z0-9]{4}/);
+});
+
 it("a stranger gets no answer of the model", async () => {
   const { alice } = await open({ discord: { allowFrom: [], groupAllowFrom: [] } });
   await on.connected();
@@ -117,7 +124,6 @@ it("an edit of a waiting message replaces it; one message, one turn", async () =
   await fake.until(() => on.stage.model.asked("first") === 1);
   const waiting = alice.dm("secnod");
   alice.edits(waiting, "second");
-  await fake.until(() => fake.gateway.connected === 1);
   alice.dm("third");
   release();
   await fake.until(() => fake.answers(alice.chat).includes("re: third"));

@@ -1,5 +1,6 @@
 /** Discord's limits under load: they are kept before Discord has to say so, and one full channel delays no other. */
 import { afterEach, expect, it } from "vitest";
+import { until } from "../support/bus-fixture.js";
 import { DiscordStage, type DiscordStageOptions } from "./support/discord.js";
 
 let on: DiscordStage;
@@ -14,7 +15,7 @@ async function open(options: DiscordStageOptions = {}) {
 
 it("thirty channels at once, streamed: all answered, no call refused", async () => {
   const { fake, home, alice } = await open({
-    config: { gateway: { port: 0, leaseMs: 1200, drainMs: 3000, concurrency: 30 } },
+    config: { gateway: { port: 0, leaseMs: 3000, drainMs: 3000, concurrency: 30 } },
   });
   const channels = Array.from({ length: 30 }, (_, n) => fake.text(home, `c${n}`));
   await on.connected();
@@ -63,9 +64,9 @@ it("429 is obeyed to the millisecond and parks one channel only", async () => {
 });
 
 it.each([
-  ["a channel that denies writing", "send", 50013],
-  ["a channel that is hidden", "view", 50001],
-] as const)("%s: a dead letter that says why, others are answered", async (_, denial, code) => {
+  ["a channel that denies writing", "send", 50013, /may not|permission/i],
+  ["a channel that is hidden", "view", 50001, /may not|access|permission/i],
+] as const)("%s: a dead letter that says why, others are answered", async (_, denial, code, why) => {
   const { fake, home, alice } = await open({ discord: { streaming: false } });
   const [closed, open_] = [fake.text(home, "closed"), fake.text(home, "open")];
   await on.connected();
@@ -78,4 +79,10 @@ it.each([
   alice.says(open_, "hello");
   await on.answered(open_, ["re: hello"]);
   expect(fake.journal.calls(SEND, closed.id).length).toBeLessThanOrEqual(2);
+  const letters = await until(async () => {
+    const found = await on.deadLetters();
+    return found.length > 0 && found;
+  });
+  expect(letters).toMatchObject([{ channel: "discord", chatId: closed.id, text: "re: shut" }]);
+  expect(letters[0]?.error).toMatch(why);
 });

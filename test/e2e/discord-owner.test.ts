@@ -6,6 +6,7 @@ let on: DiscordStage;
 afterEach(() => on.close());
 
 const SEND = "POST /channels/:channel/messages";
+const EDIT = "PATCH /channels/:channel/messages/:message";
 
 async function open(options: DiscordStageOptions = {}) {
   on = await DiscordStage.open({ ...options, discord: { groupPolicy: "open", streaming: false, ...options.discord } });
@@ -40,6 +41,30 @@ it("killed after the sending and before its receipt: sent again under the same n
   const nonces = fake.journal.calls(SEND, alice.chat.id).map(({ body }) => (body as { nonce: unknown }).nonce);
   expect(nonces[1]).toBe(nonces[0]);
   expect(nonces[2]).not.toBe(nonces[0]);
+});
+
+it("killed while an answer is shown by edits: the next goes on in the same message", async () => {
+  const { fake, alice } = await open({ discord: { streaming: true } });
+  const gateway = await on.connected();
+  const text = `slowly ${"word ".repeat(150).trim()}`;
+  alice.dm(text);
+  await fake.until(() => fake.journal.calls(EDIT, alice.chat.id).length >= 1);
+  await gateway.kill();
+  expect(fake.answers(alice.chat)).not.toEqual([`re: ${text}`]);
+  await on.connected();
+  await on.answered(alice.chat, [`re: ${text}`]);
+});
+
+it("a streamed answer, killed after its last edit and before its receipt: one message", async () => {
+  const { alice } = await open({ discord: { streaming: true } });
+  const gateway = await on.connected({ fault: "kill:deliver.sent" });
+  const text = `slowly ${"word ".repeat(60).trim()}`;
+  alice.dm(text);
+  await gateway.ended;
+  await on.connected();
+  await on.answered(alice.chat, [`re: ${text}`]);
+  alice.dm("next");
+  await on.answered(alice.chat, answersTo([text, "next"]));
 });
 
 it.each([

@@ -16,14 +16,15 @@ beforeEach(async () => {
   telegram = await FakeTelegram.start();
   stage = await Stage.open({
     agent: { model: "peer/m", queueMode: "followup" },
-    gateway: { port: await freePort() },
+    // A lease that a busy machine keeps: what a stranger says while a bot is away cannot be fetched.
+    gateway: { port: await freePort(), leaseMs: 8000 },
     channels: {
       discord: { token: discord.token, apiRoot: discord.apiRoot },
       telegram: { token: telegram.token, apiRoot: telegram.apiRoot },
     },
   });
   await stage.gateway();
-  await discord.until(() => discord.gateway.connected === 1);
+  await discord.until(() => discord.gateway.connected === 1 && discord.world.commands.size > 0);
   await telegram.until(() => telegram.updates.isPolled || null);
 });
 

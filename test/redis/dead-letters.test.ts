@@ -3,7 +3,7 @@
 import { randomUUID } from "node:crypto";
 import type { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
-import type { DeadLetter } from "../../src/bus/delivery-ports.js";
+import type { DeadLetter, Receipt } from "../../src/bus/delivery-ports.js";
 import { noMetrics } from "../../src/metrics.js";
 import { createKeys, type Keys } from "../../src/redis/keys.js";
 import { outbound, outboxRoute } from "../fakes/outbound.js";
@@ -60,6 +60,18 @@ it("keeps the receipts of a dead letter as long as the letter, and bounds them a
   await giveUp("b");
   expect(await bus.stack.outbox.dropDeadLetter("b")).toBe(true);
   expect(await raw.ttl(keys.of("receipt", "b"))).toBeGreaterThan(0);
+});
+
+it("sends an unclear part again when a person asks for it, and not what was sent or changed", async () => {
+  const { outbox } = bus.stack;
+  const changed = { state: "changed", into: [{ text: "plain" }] } as const;
+  await outbox.receipt("bot", fence, "a", "1", changed);
+  await outbox.receipt("bot", fence, "a", "1.0", { state: "unknown", reason: "cut off" });
+  await outbox.receipt("bot", fence, "a", "2", { state: "begun", atMs: 1 });
+  await giveUp("a");
+  await outbox.retryDeadLetter("a");
+  const left = new Map<string, Receipt>([["0", { state: "sent", platformId: "1" }]]);
+  expect(await outbox.receipts("a")).toEqual(left.set("1", changed));
 });
 
 it("does not bring a letter back that was decided about while its end was repeated", async () => {

@@ -83,6 +83,18 @@ describe("a limit", () => {
     expect(await one.stack.limiter.take(other, [{ ...dear, cost: 1 }])).toMatchObject({ bucket: "bot" });
   });
 
+  it("names a wait that is enough also for a dear call", async () => {
+    const account = freshAccount();
+    const each = limit("bot", 3, 150);
+    for (let i = 0; i < 3; i += 1) {
+      await one.stack.limiter.take(account, [each]);
+      await pause(20);
+    }
+    const { waitMs } = await one.stack.limiter.take(account, [{ ...each, cost: 3 }]);
+    await pause(waitMs + 1);
+    expect(await one.stack.limiter.take(account, [{ ...each, cost: 3 }])).toEqual({ waitMs: 0 });
+  });
+
   it("leaves nothing behind when its time is over", async () => {
     const account = freshAccount();
     const each = limit("bot", 30, 40);

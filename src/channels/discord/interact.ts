@@ -1,7 +1,7 @@
 /**
  * Slash commands and presses of buttons. Discord waits three seconds for a first word, so they do not stand behind messages
- * whose files are fetched. Invariants: a stranger gets a private no and nothing else; a press takes its buttons away only when
- * it is stored; what could not be stored is told to whoever did it.
+ * whose files are fetched. Invariants: whoever may not gets a private no, in words that say why; a press takes its buttons
+ * away only when it is stored; what could not be stored is told to whoever did it.
  */
 
 import type { InboundMessage } from "../../bus/messages.js";
@@ -47,7 +47,13 @@ export async function interact(deps: InteractDeps, d: unknown): Promise<void> {
   const interaction = interactionShape.parse(d);
   const user = interaction.member?.user ?? interaction.user;
   if (user === null || user === undefined || ![COMMAND, PRESS].includes(interaction.type)) return;
-  const place = await placeOf(deps, interaction);
+  const { channel_id, guild_id, channel } = interaction;
+  const place = await deps.places.of({
+    channel_id,
+    guild_id,
+    channel_type: channel?.type,
+    parent_id: channel?.parent_id,
+  });
   if (place === null) return;
   const visit: Visit = { interaction, user, place };
   if (interaction.type === COMMAND) await command(deps, visit);
@@ -58,18 +64,6 @@ interface Visit {
   interaction: WireInteraction;
   user: WireUser;
   place: Place;
-}
-
-async function placeOf({ places }: InteractDeps, interaction: WireInteraction): Promise<Place | null> {
-  const { channel_id, guild_id, channel } = interaction;
-  const type = channel?.type;
-  const parentId = channel?.parent_id;
-  const known = places.known(channel_id);
-  if (known !== undefined) return known;
-  if (typeof guild_id !== "string") return { kind: "direct" };
-  if (typeof parentId === "string" && typeof type === "number" && type >= 10 && type <= 12)
-    return { kind: "thread", guildId: guild_id, parentId };
-  return places.of({ channel_id, guild_id, channel_type: type });
 }
 
 function knockOf({ self }: InteractDeps, { interaction, user, place }: Visit): Knock {
@@ -118,11 +112,7 @@ async function command(deps: InteractDeps, visit: Visit): Promise<void> {
   const admission = early ?? (await asked);
   if (admission.kind === "refused") {
     if (isLate) return rewrite(deps, interaction, { content: admission.why });
-    return callback(deps, interaction, REPLY, {
-      content: admission.why,
-      flags: EPHEMERAL_FLAG,
-      allowed_mentions: { parse: [] },
-    });
+    return callback(deps, interaction, REPLY, privately(admission.why));
   }
   if (!isLate) await callback(deps, interaction, DEFER_REPLY, { flags: EPHEMERAL_FLAG });
   deps.desk.expect(interaction);
@@ -150,12 +140,12 @@ async function press(deps: InteractDeps, visit: Visit): Promise<void> {
     if (words === null) await rewrite(deps, interaction, { components: [] });
     else await followUp(deps, interaction, words);
   } else if (words === null) await callback(deps, interaction, UPDATE, { components: [] });
-  else
-    await callback(deps, interaction, REPLY, {
-      content: words,
-      flags: EPHEMERAL_FLAG,
-      allowed_mentions: { parse: [] },
-    });
+  else await callback(deps, interaction, REPLY, privately(words));
+}
+
+/** Words for whoever did it alone. */
+function privately(content: string) {
+  return { content, flags: EPHEMERAL_FLAG, allowed_mentions: { parse: [] } };
 }
 
 /** Null words: it is stored. */
@@ -217,5 +207,5 @@ async function rewrite({ rest }: InteractDeps, interaction: WireInteraction, bod
 
 async function followUp({ rest }: InteractDeps, interaction: WireInteraction, content: string): Promise<void> {
   const path = `webhooks/${interaction.application_id}/${interaction.token}`;
-  await rest.call({ method: "POST", path, body: { content, flags: EPHEMERAL_FLAG }, isOpen: true });
+  await rest.call({ method: "POST", path, body: privately(content), isOpen: true });
 }

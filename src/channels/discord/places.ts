@@ -19,6 +19,9 @@ import {
 /** Categories, directories and forums: nothing is said in them. */
 const WITHOUT_MESSAGES: readonly number[] = [4, 14, 15, 16];
 
+/** What an event tells of the place where it was. */
+type Said = Pick<WireMessage, "channel_id" | "guild_id" | "channel_type"> & Pick<WireChannel, "parent_id">;
+
 export class Places {
   readonly #rest: Rest;
   readonly #places = new Map<string, Place>();
@@ -85,14 +88,14 @@ export class Places {
     return this.#places.get(channelId);
   }
 
-  /** Where a message was said. Throws `RestError`. */
-  async of(message: Pick<WireMessage, "channel_id" | "guild_id" | "channel_type">): Promise<Place | null> {
-    const { channel_id: id, guild_id: guildId, channel_type: type } = message;
+  /** Where something was said. Throws `RestError`. */
+  async of(said: Said): Promise<Place | null> {
+    const { channel_id: id, guild_id, channel_type: type, parent_id } = said;
     const known = this.#places.get(id);
     if (known !== undefined) return known;
-    const isPlain = typeof guildId === "string" && typeof type === "number" && !isThreadType(type);
-    if (isPlain) this.#learn({ id, type, guild_id: guildId });
-    else if (typeof guildId !== "string" && type === DIRECT_TYPE) this.noteDirect(id);
+    const isTold = typeof type === "number" && (!isThreadType(type) || typeof parent_id === "string");
+    if (isTold && (typeof guild_id === "string" || type === DIRECT_TYPE))
+      this.#learn({ id, type, guild_id, parent_id });
     else this.#learn(channelShape.parse(await this.#rest.call({ method: "GET", path: `channels/${id}` })));
     return this.#places.get(id) ?? null;
   }

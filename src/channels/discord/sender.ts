@@ -23,8 +23,8 @@ export interface SenderDeps extends ButtonDeps {
   /** Whether a chat is between two people, where quoting is noise. */
   isDirect: (channelId: string) => boolean;
   clock: Clock;
-  /** Hears of each message that was sent where the gateway must tell of it too, and in which channel. */
-  onSent: (channelId: string) => void;
+  /** Hears of each message that was sent where the gateway must tell of it too: in which channel, and since when it was tried. */
+  onSent: (channelId: string, begunMs: number) => void;
 }
 
 const NO_PINGS = { parse: [], replied_user: false };
@@ -50,9 +50,10 @@ export class Sender {
       if (answered !== null) return answered;
       const channelId = placeOf(request);
       const call = { method: "POST", path: `channels/${channelId}/messages`, body, signal } as const;
+      const begunMs = this.#deps.clock.nowMs();
       const sent = await this.#call(call, request);
       this.#firstTries.delete(key);
-      this.#deps.onSent(channelId);
+      this.#deps.onSent(channelId, begunMs);
       return { platformId: idIn(sent) };
     } catch (error) {
       throw this.#failure(error, { message, part, isRepeatable });

@@ -71,8 +71,8 @@ export async function openSession(deps: DiscordDeps, around: Surroundings): Prom
   });
   reception.inBackground("old buttons could not be swept", () => sweepButtons({ memory, wallMs }));
   const isDirect = (channelId: string) => places.isDirect(channelId);
-  const onSent = (channelId: string) => {
-    vitals.sent();
+  const onSent = (channelId: string, begunMs: number) => {
+    vitals.sent(begunMs);
     if (!isDirect(channelId)) return;
     // Also a stranger's who was told a code: once paired, what they write meanwhile must be found.
     reception.inBackground("a direct chat could not be noted", () => marks.noteDirect(channelId));

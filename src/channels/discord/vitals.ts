@@ -44,6 +44,7 @@ export class Vitals {
   readonly #patience: Patience;
   #phase: Phase = { kind: "stopped" };
   #aliveMs = 0;
+  #heardMs = 0;
   /** When a message was sent after which nothing was heard; null: all is answered. */
   #unheardMs: number | null = null;
 
@@ -65,12 +66,13 @@ export class Vitals {
   /** An event. */
   heard(): void {
     this.beat();
+    this.#heardMs = this.#aliveMs;
     this.#unheardMs = null;
   }
 
-  /** The bot has sent a message, of which the gateway will tell. */
-  sent(): void {
-    this.#unheardMs ??= this.#clock.nowMs();
+  /** The bot has sent a message, of which the gateway tells: often before the call that began at `begunMs` has its answer. */
+  sent(begunMs: number): void {
+    if (this.#heardMs < begunMs) this.#unheardMs ??= this.#clock.nowMs();
   }
 
   /** Ready or resumed. */

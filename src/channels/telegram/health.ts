@@ -1,7 +1,7 @@
 /**
  * How the channel's incoming side is, by completed round trips alone: neither a connection nor a sent message counts.
  * Invariant: it says "running" only after a round trip since the start or the last failure, and "failed" always with what to
- * do; it needs nobody to run for that.
+ * do; what failed is told until a round trip shows that it is over, also over a restart. It needs nobody to run for that.
  */
 import { ERROR_ADVICE, type ErrorCode } from "../../errors.js";
 import type { ChannelHealth } from "../channel.js";
@@ -18,8 +18,10 @@ export class InboundHealth {
   readonly #clock: Clock;
   /** Without a round trip for so long it has failed. */
   readonly #patienceMs: number;
-  #state: "starting" | "running" | "stopped" = "starting";
+  #state: "starting" | "running" | "stopped" = "stopped";
   #failure: Failure | null = null;
+  /** What was wrong before the last start, or before something else went wrong. */
+  #past: Failure | null = null;
   #lastMs = 0;
   #trouble = "no answer";
   #isPaused = false;
@@ -37,6 +39,9 @@ export class InboundHealth {
   }
 
   stopped(): void {
+    if (this.#state === "stopped") return;
+    const failure = this.#present();
+    this.#past = failure?.kind === "permanent" ? null : failure;
     this.#state = "stopped";
   }
 
@@ -45,6 +50,7 @@ export class InboundHealth {
     if (this.#state === "stopped") return;
     this.#state = "running";
     this.#failure = null;
+    this.#past = null;
     this.#lastMs = this.#clock.nowMs();
   }
 
@@ -57,7 +63,9 @@ export class InboundHealth {
   /** Something went wrong that may pass; why nothing was heard before is no longer why. */
   troubled(what: string): void {
     this.#trouble = what;
-    if (this.#failure?.kind === "deaf") this.#failure = null;
+    if (this.#failure?.kind !== "deaf") return;
+    this.#past = unreachable(`Telegram could not be asked: ${what}`);
+    this.#failure = null;
   }
 
   failed(failure: Failure): void {
@@ -69,12 +77,21 @@ export class InboundHealth {
 
   health(): ChannelHealth {
     if (this.#state === "stopped") return { state: "stopped" };
-    if (this.#failure !== null) return asHealth(this.#failure);
-    const silentMs = this.#clock.nowMs() - this.#lastMs;
-    if (this.#isPaused || silentMs <= this.#patienceMs) return { state: this.#state };
-    const problem = `Telegram could not be asked for ${Math.round(silentMs / 1000)} s: ${this.#trouble}`;
-    return asHealth({ code: "TELEGRAM_UNREACHABLE", problem, kind: "passing" });
+    const failure = this.#present();
+    return failure === null ? { state: this.#state } : asHealth(failure);
   }
+
+  #present(): Failure | null {
+    if (this.#failure !== null) return this.#failure;
+    const silentMs = this.#clock.nowMs() - this.#lastMs;
+    if (this.#isPaused || silentMs <= this.#patienceMs)
+      return this.#past === null ? null : { ...this.#past, kind: "deaf" };
+    return unreachable(`Telegram could not be asked for ${Math.round(silentMs / 1000)} s: ${this.#trouble}`);
+  }
+}
+
+function unreachable(problem: string): Failure {
+  return { code: "TELEGRAM_UNREACHABLE", problem, kind: "passing" };
 }
 
 function asHealth({ code, problem, kind }: Failure): ChannelHealth {

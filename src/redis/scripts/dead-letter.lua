@@ -10,7 +10,8 @@ if not stored then return { 'none' } end
 redis.call('HDEL', key('deadOut'), A.id)
 local receipts = redis.call('HGETALL', key('receipt', A.id))
 for i = 1, A.again and #receipts or 0, 2 do
-  if cjson.decode(receipts[i + 1]).state == 'unknown' then redis.call('HDEL', key('receipt', A.id), receipts[i]) end
+  local state = cjson.decode(receipts[i + 1]).state
+  if state ~= 'sent' and state ~= 'changed' then redis.call('HDEL', key('receipt', A.id), receipts[i]) end
 end
 redis.call('EXPIRE', key('receipt', A.id), 2 * DAY)
 if A.again then

@@ -91,12 +91,28 @@ describe("vitals", () => {
   it("do not count what the bot sends itself, and miss the echo of it", async () => {
     const life = make();
     life.vitals.up();
-    life.vitals.sent();
+    await life.clock.advance(1);
+    const begunMs = life.clock.nowMs();
+    life.vitals.sent(begunMs);
     await life.clock.advance(PATIENCE.echoMs / 2);
     life.vitals.beat();
-    life.vitals.sent();
+    life.vitals.sent(life.clock.nowMs());
     expect(await stateAfter(life, PATIENCE.echoMs / 2)).toBe("running");
     expect(await stateAfter(life, 1)).toBe("failed");
+  });
+
+  it("are content with an echo that comes before the answer to the call", async () => {
+    const life = make();
+    life.vitals.up();
+    const begunMs = life.clock.nowMs();
+    await life.clock.advance(20);
+    life.vitals.heard();
+    await life.clock.advance(5);
+    life.vitals.sent(begunMs);
+    for (let n = 0; n < 4; n += 1) {
+      expect(await stateAfter(life, PATIENCE.echoMs)).toBe("running");
+      life.vitals.beat();
+    }
   });
 
   it("give a lost connection a minute, and one that hangs 20 s", async () => {

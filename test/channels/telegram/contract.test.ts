@@ -1,11 +1,13 @@
 /** The contract of all channels, over the real manager, the real SDK and the strict fake. */
+import { expect, it, onTestFinished } from "vitest";
 import { type ChannelHarness, channelContract, type Place } from "../../contract/channel.js";
+import { ChannelStage } from "../../contract/channel-stage.js";
 import { FakeTelegram } from "../../fakes/telegram/fake-telegram.js";
+import { ForeignPoller } from "../../fakes/telegram/foreign-poller.js";
 import type { SeenMessage, Place as TelegramPlace } from "../../fakes/telegram/place.js";
 import { Inbound } from "./inbound-harness.js";
 
-async function open(): Promise<ChannelHarness> {
-  const fake = await FakeTelegram.start();
+async function harnessOf(fake: FakeTelegram): Promise<ChannelHarness> {
   const inbound = await Inbound.on(fake, { reaction: "👀" });
   const [ann, group, forum] = [fake.person("ann"), fake.supergroup(), fake.forum()];
   const topic = forum.topic("plans", ann.user);
@@ -57,4 +59,24 @@ async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes;
 }
 
-channelContract("telegram", open);
+channelContract("telegram", async () => harnessOf(await FakeTelegram.start()));
+
+it("goes on answering while another program takes its updates, and is not started anew for that", async () => {
+  const fake = await FakeTelegram.start();
+  const on = await harnessOf(fake);
+  const stage = await ChannelStage.start(on);
+  onTestFinished(() => stage.close().then(() => on.close()));
+  const question = await stage.ask("direct", "hello");
+  const foreign = new ForeignPoller(fake);
+  onTestFinished(() => foreign.end());
+  await stage.until(() => on.channel.health().state === "failed");
+  const states = new Set<string>();
+  for (const text of ["one", "two"]) {
+    stage.answer(question, text);
+    await stage.until(() => {
+      states.add(on.channel.health().state);
+      return on.shown("direct").some((shown) => shown.text === text);
+    });
+  }
+  expect([...states]).toEqual(["failed"]);
+});

@@ -71,6 +71,10 @@ describe("a request that never ends", () => {
       problem: expect.stringMatching(/could not be asked for 15\d s/),
       advice: expect.stringContaining("network"),
     });
+    // As its supervisor does; what was wrong is not over because it was started again.
+    await inbound.channel.stop();
+    await inbound.start();
+    expect(inbound.channel.health()).toMatchObject({ problem: expect.stringMatching(/for 15\d s/), isDeaf: true });
     await until(async () => {
       await clock.advance(31_000);
       return inbound.channel.health().state === "running";
@@ -97,7 +101,7 @@ describe("another program with the same token", () => {
     await until(() => inbound.channel.health().state === "running");
   });
 
-  it("is no longer named when something else is wrong", async () => {
+  it("is no longer named when something else is wrong, which is told until a round trip", async () => {
     const clock = new ManualClock();
     const inbound = await running(clock);
     inbound.api.will("getUpdates", CONFLICT, { error: 502, description: "Bad Gateway" });
@@ -105,7 +109,10 @@ describe("another program with the same token", () => {
     await until(() => inbound.channel.health().state === "failed" || clock.advance(100).then(() => false));
     await clock.advance(35_000);
     await until(() => inbound.log.includes("Bad Gateway"));
-    expect(inbound.channel.health()).toEqual({ state: "starting" });
+    expect(inbound.channel.health()).toMatchObject({
+      problem: "Telegram could not be asked: getUpdates: 502 Bad Gateway",
+      isDeaf: true,
+    });
     await clock.advance(1_000);
     await until(() => inbound.channel.health().state === "running");
   });
@@ -120,7 +127,10 @@ describe("another program with the same token", () => {
     await inbound.start();
     await clock.advance(30_000);
     expect(polls(inbound)).toBe(1);
-    expect(inbound.channel.health().state).toBe("starting");
+    expect(inbound.channel.health()).toMatchObject({
+      problem: expect.stringContaining("another program"),
+      isDeaf: true,
+    });
     await clock.advance(6_000);
     await until(() => inbound.channel.health().state === "running");
   });

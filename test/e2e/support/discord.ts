@@ -5,6 +5,7 @@
  */
 import { FakeDiscord, type FakeDiscordOptions } from "../../fakes/discord/fake-discord.js";
 import type { Channel, Message } from "../../fakes/discord/model.js";
+import { run } from "./command.js";
 import { type GatewayProcess, type ProcessOptions, Stage } from "./stage.js";
 
 export interface DiscordStageOptions {
@@ -15,8 +16,22 @@ export interface DiscordStageOptions {
   config?: Record<string, unknown>;
 }
 
-/** A message each its turn, so that answers can be counted. */
-const EACH_ITS_TURN = { agent: { model: "peer/m", queueMode: "followup" } };
+/**
+ * A message each its turn, so that answers can be counted. The lease outlasts the loading of the library on a machine that has
+ * much to do.
+ */
+const USUAL = {
+  agent: { model: "peer/m", queueMode: "followup" },
+  gateway: { leaseMs: 3000 },
+};
+
+/** A delivery that failed for good, as `nanogate outbox list` tells it. */
+export interface DeadLetter {
+  channel: string;
+  chatId: string;
+  text: string;
+  error: string;
+}
 
 export class DiscordStage {
   readonly #processes: GatewayProcess[] = [];
@@ -33,7 +48,7 @@ export class DiscordStage {
     const account = { token: fake.token, apiRoot: fake.apiRoot };
     const everybody = { allowFrom: ["*"], groupAllowFrom: ["*"] };
     const discord = { ...account, ...everybody, editIntervalMs: 150, reaction: null, ...options.discord };
-    const stage = await Stage.open({ ...EACH_ITS_TURN, ...options.config, channels: { discord } });
+    const stage = await Stage.open({ ...USUAL, ...options.config, channels: { discord } });
     return new DiscordStage(fake, stage, account.token.slice(account.token.lastIndexOf(".") + 1));
   }
 
@@ -74,6 +89,14 @@ export class DiscordStage {
     } catch (error) {
       throw new Error(`no answer to "${message.content}"\n${String(error)}\n${this.#logs()}`);
     }
+  }
+
+  /** What `nanogate outbox list` says. */
+  async deadLetters(): Promise<DeadLetter[]> {
+    const { configFile, workspace, home } = this.stage;
+    const { code, out, err } = await run(["outbox", "list", "--json", "-c", configFile, "-w", workspace], { home });
+    if (code !== 0) throw new Error(`outbox list ended with ${code}: ${err}`);
+    return JSON.parse(out) as DeadLetter[];
   }
 
   #logs(): string {
