@@ -69,6 +69,7 @@ function thinChannel(platform) {
     health: () => ({ state: "running" }),
     parts: ({ content }) => [{ text: content }],
     send: async (call) => ({ platformId: await platform.call({ kind: "send", ...textOf(call) }) }),
+    repeatableMs: 0,
     limits: ({ chatId }) => [
       { bucket: "bot", count: 1e6, perMs: 1000, cost: 1 },
       { bucket: `chat:${chatId}`, count: 1e6, perMs: 1000, cost: 1 },
@@ -105,6 +106,7 @@ async function openLine(home) {
     limiter: stack.limiter,
     live: stack.liveEvents,
     clock: createSystemClock(),
+    wallMs: Date.now,
     settings: { leaseMs: 15_000, drainMs: 5000, sendTimeoutMs: 60_000, watchMs: 1000 },
   });
   await manager.start();
@@ -134,7 +136,11 @@ function outgoing(chatId, content, event, turnId = `t${seq}`) {
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 async function until(condition) {
-  while (!condition()) await pause(1);
+  const endMs = performance.now() + 20_000;
+  while (!condition()) {
+    if (performance.now() > endMs) throw new Error("what the bench waits for did not come");
+    await pause(1);
+  }
 }
 
 /** ms from putting an answer into the outbox until its first byte is at the platform. */

@@ -92,3 +92,10 @@ export function assembleChannels(work: ChannelAssembly): ChannelParts {
   const accounts = channels.filter(isOutboxChannel).map(({ account }) => account);
   return { manager, upgrade, webhooks: new Map(handlers), accounts };
 }
+
+/** Starts every channel; returns when each runs, stands by or has failed, or after `limitMs`. */
+export async function startWithin(manager: Pick<ChannelManager, "start">, limitMs: number): Promise<void> {
+  const over = new AbortController();
+  const started = manager.start().finally(() => over.abort());
+  await Promise.race([started, createSystemClock().sleep(limitMs, over.signal)]);
+}

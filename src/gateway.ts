@@ -13,7 +13,7 @@ import { timingOf } from "./config/timing.js";
 import { createFaultHook, noFaults } from "./faults.js";
 import { assembleAgent } from "./gateway-agent.js";
 import { assembleBus, type BusParts } from "./gateway-bus.js";
-import { assembleChannels, type ChannelAssembly } from "./gateway-channels.js";
+import { assembleChannels, type ChannelAssembly, startWithin } from "./gateway-channels.js";
 import { watchEventLoop } from "./gateway-lag.js";
 import { createMetricsBook, type MetricsBook } from "./gateway-metrics.js";
 import { modelLabelOf, settleModel } from "./gateway-models.js";
@@ -31,6 +31,9 @@ import { noMetrics } from "./metrics.js";
 import { liveAddressOf } from "./redis/envelope.js";
 import type { SessionManager } from "./session/manager.js";
 import { openWorkspace, type Workspace } from "./workspace/workspace.js";
+
+/** A channel that takes longer to start holds up no other; it goes on, and `/readyz` says how it is. */
+const START_LIMIT_MS = 10_000;
 
 /** A running gateway. */
 export interface Gateway {
@@ -212,7 +215,7 @@ async function startChannels(work: ChannelAssembly & { running: Running; stoppin
   const { running, stopping } = work;
   const { manager, upgrade, webhooks, accounts } = assembleChannels(work);
   running.channels = manager;
-  await manager.start();
+  await startWithin(manager, START_LIMIT_MS);
   running.upgrade = upgrade;
   running.webhooks = webhooks;
   // The first step of stopping; the channels themselves stop when what they took in is answered.

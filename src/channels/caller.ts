@@ -12,9 +12,10 @@ import type { Authority } from "./authority.js";
 import { DeliveryError, type OutboxChannel, type SendRequest } from "./channel.js";
 import { backOffMs, type Clock } from "./clock.js";
 import type { LimitGate } from "./limit-gate.js";
+import type { RateLimit } from "./ports.js";
 
-/** Tries of one part that fail before it is given up. */
-export const MAX_ATTEMPTS = 8;
+/** Tries of one part that fail before it is given up: about half an hour. */
+export const MAX_ATTEMPTS = 36;
 /** Longest time for one part, waits that the platform states included. */
 export const MAX_TOTAL_MS = 3_600_000;
 /** How long an aborted call may take to say what became of it. */
@@ -49,6 +50,14 @@ interface Within {
   limitMs: number;
 }
 
+/** The tries of one call so far. */
+interface Tries {
+  /** By the clock. */
+  readonly untilMs: number;
+  attempts: number;
+  failures: number;
+}
+
 /** What became of a call. `ended`: the authority ended before anything was sent. */
 export type CallEnd =
   | { kind: "sent"; platformId: string }
@@ -66,38 +75,62 @@ export class Caller {
 
   /** Never throws for what a platform says or a channel does, only what `note` throws. */
   async call(call: Call, authority: Authority, note: NoteCall): Promise<CallEnd> {
-    const { channel, clock, gate, sendTimeoutMs } = this.#deps;
+    const { channel, clock, gate } = this.#deps;
     const limits = channel.limits(call.message, call.part);
-    const untilMs = clock.nowMs() + MAX_TOTAL_MS;
-    for (let attempts = 1, failures = 0; attempts === 1 || !authority.ending.aborted; attempts += 1) {
-      const isLetThrough = await gate.pass(limits, { signal: authority.ending, untilMs });
-      if (!isLetThrough && clock.nowMs() >= untilMs) return refused("the platform's limits left no room", attempts);
-      if (!isLetThrough || !authority.isHeld()) break;
-      await note(true);
-      // Storing it takes its time.
-      if (!authority.isHeld()) {
-        await note(false);
-        break;
-      }
-      const sent = await this.tryOnce(call, { signal: authority.signal, limitMs: sendTimeoutMs });
-      if (!(sent instanceof DeliveryError)) {
-        this.#deps.faults("deliver.sent");
-        return { kind: "sent", ...sent };
-      }
-      const { failure, message: reason } = sent;
-      if (failure.kind === "change") return { kind: "changed", into: failure.into, reason, attempts };
-      if (failure.kind === "permanent") return refused(reason, attempts);
-      if (failure.kind === "unknown" && call.edits === null) return { kind: "unknown", reason };
-      const statedMs = failure.kind === "transient" ? failure.retryAfterMs : null;
-      if (statedMs === null) failures += 1;
-      const waitMs = statedMs ?? backOffMs(failures);
-      if (failures >= MAX_ATTEMPTS || clock.nowMs() + waitMs > untilMs) return refused(reason, attempts);
+    const tries: Tries = { untilMs: clock.nowMs() + MAX_TOTAL_MS, attempts: 0, failures: 0 };
+    do {
+      tries.attempts += 1;
+      const sent = await this.#inTurn(call, { limits, tries, authority, note });
+      if (!(sent instanceof DeliveryError)) return sent;
+      const next = this.#afterFailure(call, sent, tries);
+      if ("kind" in next) return next;
       await note(false);
-      const parked = statedMs === null ? null : gate.park(limits, statedMs);
-      await clock.sleep(waitMs, authority.ending);
+      const parked = next.isStated ? gate.park(limits, next.waitMs) : null;
+      await clock.sleep(next.waitMs, authority.ending);
       await parked;
-    }
+    } while (!authority.ending.aborted);
     return { kind: "ended" };
+  }
+
+  /** Waits for a place in the limits, notes that it sends, and tries once. */
+  async #inTurn(
+    call: Call,
+    {
+      limits,
+      tries,
+      authority,
+      note,
+    }: { limits: readonly RateLimit[]; tries: Tries; authority: Authority; note: NoteCall },
+  ): Promise<CallEnd | DeliveryError> {
+    const { clock, faults, gate, sendTimeoutMs } = this.#deps;
+    const { untilMs, attempts } = tries;
+    const isLetThrough = await gate.pass(limits, { signal: authority.ending, untilMs });
+    if (!isLetThrough && clock.nowMs() >= untilMs) return refused("the platform's limits left no room", attempts);
+    if (!isLetThrough || !authority.isHeld()) return { kind: "ended" };
+    await note(true);
+    // Storing it takes its time.
+    if (!authority.isHeld()) {
+      await note(false);
+      return { kind: "ended" };
+    }
+    const sent = await this.tryOnce(call, { signal: authority.signal, limitMs: sendTimeoutMs });
+    if (sent instanceof DeliveryError) return sent;
+    faults("deliver.sent");
+    return { kind: "sent", ...sent };
+  }
+
+  /** The end of a call, or how long to wait before the next try. A wait that the platform states is no failure. */
+  #afterFailure(call: Call, error: DeliveryError, tries: Tries): CallEnd | { waitMs: number; isStated: boolean } {
+    const { failure, message: reason } = error;
+    const { attempts, untilMs } = tries;
+    if (failure.kind === "change") return { kind: "changed", into: failure.into, reason, attempts };
+    if (failure.kind === "permanent") return refused(reason, attempts);
+    if (failure.kind === "unknown" && call.edits === null) return { kind: "unknown", reason };
+    const statedMs = failure.kind === "transient" ? failure.retryAfterMs : null;
+    if (statedMs === null) tries.failures += 1;
+    const waitMs = statedMs ?? backOffMs(tries.failures);
+    const isTooMuch = tries.failures >= MAX_ATTEMPTS || this.#deps.clock.nowMs() + waitMs > untilMs;
+    return isTooMuch ? refused(reason, attempts) : { waitMs, isStated: statedMs !== null };
   }
 
   /** One try; what it gave, or why not. */

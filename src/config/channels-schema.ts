@@ -38,7 +38,9 @@ const bot = {
       "What the bot reads in groups. mention: what mentions or answers it; reply: what answers it; open: all; off: nothing.",
     ),
   groupAllowFrom: people('Who else may talk to the bot in groups, by id or user name; "*" is every member.'),
-  allowBots: yesOrNo().default(false).describe("Whether other bots may talk to it, within `botBudget`."),
+  allowBots: yesOrNo()
+    .default(false)
+    .describe("Whether other bots that a list names may talk to it, within `botBudget`."),
   botBudget: z
     .object(
       {
@@ -114,7 +116,9 @@ const discord = z.object(
     editIntervalMs: durationMs(100, 60_000).default(1200).describe("Least time between two edits of one chat."),
     backfillMessages: wholeNumber(0, 100)
       .default(50)
-      .describe("How many missed messages of a channel are fetched after the connection was away."),
+      .describe(
+        "How many missed messages of a channel are fetched after the connection was away; of more, the newest.",
+      ),
   },
   AN_OBJECT,
 );

@@ -158,7 +158,9 @@ describe("a stream", () => {
   });
 
   it("whose topic waits for an answer holds up no other topic", async () => {
-    const [stuck, free] = ["1", "2"].map((threadId) => new SpokenTurn(world, `x${threadId}`, { chatId: "g", threadId }));
+    const [stuck, free] = ["1", "2"].map(
+      (threadId) => new SpokenTurn(world, `x${threadId}`, { chatId: "g", threadId }),
+    );
     world.channel.onSend = async (_part, { message }) => {
       if (message.threadId === "1") throw fails({ kind: "transient", retryAfterMs: 60_000 });
     };

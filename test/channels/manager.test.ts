@@ -241,13 +241,13 @@ describe("lanes", () => {
     const gate = new Promise<void>((resolve) => {
       open = resolve;
     });
-    lanes.add("a", async () => {
+    void lanes.add("a", async () => {
       await gate;
       log.push("a1");
       throw "broken";
     });
-    lanes.add("a", async () => void log.push("a2"));
-    lanes.add("b", async () => void log.push("b1"));
+    void lanes.add("a", async () => void log.push("a2"));
+    void lanes.add("b", async () => void log.push("b1"));
     await settle();
     expect([log, lanes.size]).toEqual([["b1"], 2]);
     open();

@@ -1,7 +1,7 @@
 /**
- * After a new session: fetches what was missed in the channels that the bot has read before, and in those that are new. It
- * reads no message; they go the way of all others, which knows the ones it has seen. Invariant: a channel's new events wait
- * until what it missed stands before them, and go on even when it cannot be fetched.
+ * After a new session, or when a server comes back: fetches what was missed in the channels that the bot has read before, and
+ * in threads that are new. It reads no message; they go the way of all others, which knows the ones it has seen. Invariant: a
+ * channel's new events wait until what it missed stands before them, and go on even when it cannot be fetched.
  */
 import type { Logger } from "../../logger.js";
 import type { Clock } from "../clock.js";
