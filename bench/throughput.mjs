@@ -101,9 +101,7 @@ async function openBare(redis, prefix) {
     AbortSignal.timeout(10_000),
   );
   const { intake, holding, ready, leases } = stack;
-  // The bare bus sends everything through the queue, as it does between processes.
-  const scheduler = { add: (wake) => ready.add(wake), expect: async () => false };
-  const bus = new Bus({ intake, holding, ready: scheduler, isUnified: false, faults, logger, metrics });
+  const bus = new Bus({ intake, holding, ready, isUnified: false, faults, logger, metrics });
   const consumer = await ready.consume(CONCURRENCY, async (key, wake) => {
     const taken = await leases.open(key, wake);
     if (!taken.ok) return;

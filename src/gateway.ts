@@ -198,9 +198,7 @@ async function startWorker(work: {
 }): Promise<void> {
   const { options, parts, loop, running, stopping } = work;
   const { concurrency, drainMs } = options.loaded.config.gateway;
-  const consumer = await parts.ready.consume(concurrency, (key, wake, onTaken) =>
-    loop.run(key, wake, onTaken === undefined ? {} : { onTaken }),
-  );
+  const consumer = await parts.ready.consume(concurrency, (key, wake) => loop.run(key, wake));
   running.worker = { consumer, isBusy: () => loop.size >= concurrency };
   stopping.push("worker", async () => {
     // Nothing new is begun; what runs may end by itself for `drainMs`, then it is handed back.

@@ -32,10 +32,10 @@ export interface LoopDeps {
 
 export interface RunOptions {
   /** Asked after each turn with what it settled: leave now although mail waits? */
-  leaves?: (answered: readonly string[]) => boolean;
-  /** Called once when the session is taken. */
-  onTaken?: () => void;
+  leaves: (answered: readonly string[]) => boolean;
 }
+
+const STAYS: RunOptions = { leaves: () => false };
 
 /** A turn that runs here, and the way to end it. */
 interface Running {
@@ -73,16 +73,13 @@ export class AgentLoop {
   }
 
   /** Carries a woken session on; a stale wake-up does nothing. Never throws for a turn's failure. */
-  async run(key: SessionKey, wake: number | "any", options: RunOptions = {}): Promise<void> {
+  async run(key: SessionKey, wake: number, options: RunOptions = STAYS): Promise<void> {
     const { lock, logger } = this.#deps;
     try {
       await lock.withLease(key, { wake }, (held) => this.#work(held, options));
     } catch (error) {
       if (hasCode(error, "LEASE_LOST"))
         logger.warn({ err: error, session: key }, "a session was taken over by another process");
-      // Nobody has said yet that it waits: whoever stores its mail says what went wrong.
-      else if (wake === "any" && hasCode(error, "BUS_UNAVAILABLE"))
-        logger.debug({ err: error, session: key }, "a session could not be taken");
       else logger.error({ err: error, session: key }, "a session could not be worked on");
     }
   }
@@ -114,7 +111,6 @@ export class AgentLoop {
 
   async #work(held: Held, options: RunOptions): Promise<void> {
     const { lease, claim } = held;
-    options.onTaken?.();
     if (claim.next === null) return;
     let session: OpenSession | null = null;
     // Tries belong to the message that waited first; the ones after it begin with none.
@@ -148,8 +144,7 @@ export class AgentLoop {
       if (end.kind !== "next") return held.left();
       waiting = end.waiting;
       tries.sofar = 0;
-      const isDraining =
-        this.#leave.signal.aborted || this.#drain.signal.aborted || options.leaves?.(end.answered) === true;
+      const isDraining = this.#leave.signal.aborted || this.#drain.signal.aborted || options.leaves(end.answered);
       if (isDraining || count >= FAIR_TURNS) return this.#yield(held, session, isDraining ? "drain" : "fair");
     }
   }

@@ -24,7 +24,7 @@ import type {
   Holding,
   Intake,
   Parking,
-  Scheduler,
+  ReadyQueue,
   Settled,
   Settlement,
   StopRequest,
@@ -35,7 +35,7 @@ import type {
 export interface BusDeps {
   intake: Intake;
   holding: Holding;
-  ready: Scheduler;
+  ready: Pick<ReadyQueue, "add">;
   /** One session for all channels. */
   isUnified: boolean;
   faults: FaultHook;
@@ -81,14 +81,10 @@ export class Bus {
   async publishInbound(message: InboundMessage, options: PublishOptions): Promise<PublishedInbound> {
     const sessionKey = this.sessionOf(message);
     const ownKey = inboundKeyOf(message);
-    let taking = Promise.resolve(false);
     const entry = { key: sessionKey, inboundKey: ownKey, message, ...options };
-    const { status, wake } = await this.#deps.intake.publish(entry, () => {
-      // Sent right behind it, so that taking the session costs no round trip of its own.
-      if (options.debounceMs === 0) taking = this.#deps.ready.expect(sessionKey);
-    });
+    const { status, wake } = await this.#deps.intake.publish(entry);
     this.#deps.faults("publish.stored");
-    if (wake !== null && !(await taking)) await this.schedule([wake]);
+    await this.schedule(wake === null ? [] : [wake]);
     this.#deps.faults("publish.queued");
     const inboundKey = (status === "replaced" ? editedKeyOf(message) : null) ?? ownKey;
     return { status: status === "replaced" ? "stored" : status, sessionKey, inboundKey, turnId: turnIdOf(inboundKey) };

@@ -1,14 +1,13 @@
 /**
- * The scheduler of a process. One that works runs a session that it has scheduled itself at once, while nothing waits in the
- * queue and a slot is free; everything else goes through the queue. No job stands behind such a run: a process that dies
- * before it has opened the session leaves it to the sweep, like a lost job. Invariant: what runs from here and what runs
- * from the queue together never take more slots than there are.
+ * The ready-queue of a process that works: a session that this process has scheduled itself is run here at once while
+ * nothing waits in the queue and a slot is free; everything else goes through the queue. No job stands behind such a run:
+ * a process that dies before it has opened the session leaves it to the sweep, like a lost job. Invariant: what runs from
+ * here and what runs from the queue together never take more slots than there are.
  */
 import type { SessionKey } from "./messages.js";
-import type { Consumer, ReadyQueue, Scheduler, Wake } from "./ports.js";
+import type { Consumer, ReadyQueue, Wake } from "./ports.js";
 
-/** Works on a session; a stale wake-up does nothing. Never throws. `onTaken`: called once when the session is taken. */
-export type Work = (key: SessionKey, wake: number | "any", onTaken?: () => void) => Promise<void>;
+type Work = (key: SessionKey, wake: number) => Promise<void>;
 
 /** The worker behind the queue. */
 interface Worker {
@@ -17,11 +16,11 @@ interface Worker {
   work: Work;
 }
 
-export class LocalFirst implements Scheduler {
+export class LocalFirst implements ReadyQueue {
   readonly #queue: ReadyQueue;
   /** Runs that came from the queue, and such that did not. */
   #queued = 0;
-  readonly #local = new Map<Promise<void>, SessionKey>();
+  readonly #local = new Set<Promise<void>>();
   #worker: Worker | null = null;
 
   constructor(queue: ReadyQueue) {
@@ -29,22 +28,14 @@ export class LocalFirst implements Scheduler {
   }
 
   async add(wake: Wake): Promise<void> {
-    const worker = this.#free();
-    if (worker === null || wake.delayMs > 0) await this.#queue.add(wake);
-    else void this.#run(worker, wake.key, (work) => work(wake.key, wake.wake));
+    if (this.#worker !== null && wake.delayMs <= 0 && this.#hasRoom(this.#worker)) this.#run(this.#worker, wake);
+    else await this.#queue.add(wake);
   }
 
-  async expect(key: SessionKey): Promise<boolean> {
-    const worker = this.#free();
-    // Where it runs already, the mail is the holder's.
-    if (worker === null || [...this.#local.values()].includes(key)) return false;
-    return new Promise((resolve) => {
-      const run = this.#run(worker, key, (work) => work(key, "any", () => resolve(true)));
-      void run.then(() => resolve(false));
-    });
+  waits(wake: Wake): Promise<boolean> {
+    return this.#queue.waits(wake);
   }
 
-  /** Begins to work, on as many sessions at a time as there are slots. */
   async consume(slots: number, work: Work): Promise<Consumer> {
     const consumer = await this.#queue.consume(slots, async (key, wake) => {
       this.#queued += 1;
@@ -56,7 +47,7 @@ export class LocalFirst implements Scheduler {
     return {
       close: async () => {
         this.#worker = null;
-        await Promise.all([consumer.close(), ...this.#local.keys()]);
+        await Promise.all([consumer.close(), ...this.#local]);
       },
       isRunning: () => consumer.isRunning(),
       limit: (most) => consumer.limit(most),
@@ -64,20 +55,17 @@ export class LocalFirst implements Scheduler {
     };
   }
 
-  /** The worker, if it may run one more: nobody is overtaken, and one slot stays for what the queue may be fetching. */
-  #free(): Worker | null {
-    const worker = this.#worker;
-    const hasRoom = worker !== null && this.#local.size + this.#queued + 2 <= worker.slots;
-    return hasRoom && worker.consumer.isDrained() ? worker : null;
+  /** Nobody is overtaken, and one slot stays for what the queue may be fetching at this moment. */
+  #hasRoom({ slots, consumer }: Worker): boolean {
+    return consumer.isDrained() && this.#local.size + this.#queued + 2 <= slots;
   }
 
-  #run(worker: Worker, key: SessionKey, begin: (work: Work) => Promise<void>): Promise<void> {
-    const run = begin(worker.work).finally(() => {
+  #run(worker: Worker, { key, wake }: Wake): void {
+    const run = worker.work(key, wake).finally(() => {
       this.#local.delete(run);
       worker.consumer.limit(worker.slots - this.#local.size);
     });
-    this.#local.set(run, key);
+    this.#local.add(run);
     worker.consumer.limit(worker.slots - this.#local.size);
-    return run;
   }
 }

@@ -54,11 +54,8 @@ export interface StopRequest {
 
 /** What anyone may do to a session, holder or not. */
 export interface Intake {
-  /**
-   * Appends to the mailbox, once. Throws `BUS_OVERLOADED` over a bound, and then nothing is stored. `onSent` is called when
-   * the command is on its way: what is sent to the same session from there comes behind it.
-   */
-  publish(entry: PublishEntry, onSent?: () => void): Promise<Published>;
+  /** Appends to the mailbox, once. Throws `BUS_OVERLOADED` over a bound, and then nothing is stored. */
+  publish(entry: PublishEntry): Promise<Published>;
   /** Marks what waits and runs as stopped, takes the waiting out, says how many; repeated: the same number. */
   stop(request: StopRequest): Promise<{ stopped: number; wakes: Wake[] }>;
   /** Sends without a lease, once: answers to commands that go round the queue. */
@@ -190,16 +187,6 @@ export interface ReadyQueue {
   /** Whether a job for this wake still waits (or is delayed); false when it is active, failed or gone. */
   waits(wake: Wake): Promise<boolean>;
   consume(concurrency: number, work: (key: SessionKey, wake: number) => Promise<void>): Promise<Consumer>;
-}
-
-/** What the bus schedules sessions with. */
-export interface Scheduler {
-  add(wake: Wake): Promise<void>;
-  /**
-   * Mail for this session is being stored in this instant: whoever can may already take it. True: it was taken, and needs
-   * no scheduling. Call it behind the command that stores; never throws.
-   */
-  expect(key: SessionKey): Promise<boolean>;
 }
 
 /** Results of inbound messages, for direct callers. */

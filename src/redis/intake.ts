@@ -60,11 +60,11 @@ export class RedisIntake implements Intake {
     this.#deps = deps;
   }
 
-  publish(entry: PublishEntry, onSent?: () => void): Promise<Published> {
-    return this.#inOrder(entry.key, () => this.#publish(entry, onSent));
+  publish(entry: PublishEntry): Promise<Published> {
+    return this.#inOrder(entry.key, () => this.#publish(entry));
   }
 
-  async #publish(entry: PublishEntry, onSent?: () => void): Promise<Published> {
+  async #publish(entry: PublishEntry): Promise<Published> {
     const { key, inboundKey, message, debounceMs, joins, wakesParked } = entry;
     const args = {
       session: key,
@@ -79,9 +79,7 @@ export class RedisIntake implements Intake {
       maxMailbox: this.#deps.limits.maxMailbox,
       pressure: this.#deps.isUnderPressure(),
     };
-    const storing = this.#deps.journal.run("publish", args, isRefusal);
-    onSent?.();
-    const reply = list(await storing);
+    const reply = list(await this.#deps.journal.run("publish", args, isRefusal));
     if (isRefusal(reply)) {
       throw new NanogateError("BUS_OVERLOADED", "Too many messages wait already, so this one was not taken in.");
     }

@@ -24,9 +24,6 @@ export function refuseLost(reply: unknown, key: SessionKey): unknown[] {
   return rows;
 }
 
-/** What `open.lua` takes for whichever wake number it is. */
-const ANY_WAKE = -1;
-
 export class RedisLeases implements LeaseStore {
   readonly #scripts: Scripts;
   readonly #isWorker: boolean;
@@ -41,10 +38,9 @@ export class RedisLeases implements LeaseStore {
 
   async open(
     key: SessionKey,
-    wake: number | "any",
+    wake: number,
   ): Promise<{ ok: true; claim: Claim } | { ok: false; why: "stale" | "full" }> {
-    const args = { session: key, wake: wake === "any" ? ANY_WAKE : wake, call: randomUUID() };
-    const reply = list(await this.#scripts.run("open", args));
+    const reply = list(await this.#scripts.run("open", { session: key, wake, call: randomUUID() }));
     if (reply[0] !== "ok") return { ok: false, why: reply[0] === "full" ? "full" : "stale" };
     const [, fence, file, attempts, openStream, entries] = reply;
     return {

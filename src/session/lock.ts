@@ -128,7 +128,7 @@ export class SessionLock {
    */
   async withLease<T>(
     key: SessionKey,
-    options: { wake?: number | "any" },
+    options: { wake?: number },
     work: (held: Held) => Promise<T>,
   ): Promise<WithLease<T>> {
     const { leases, monotonicMs } = this.#deps;

@@ -48,14 +48,8 @@ export interface Claim {
 
 /** Leases of sessions. Every method may throw `BUS_UNAVAILABLE`. */
 export interface LeaseStore {
-  /**
-   * Takes the session if it is scheduled under this wake number (`any`: under whichever, unless it is to wait). `full`: no
-   * slot is free, it will be woken again.
-   */
-  open(
-    key: SessionKey,
-    wake: number | "any",
-  ): Promise<{ ok: true; claim: Claim } | { ok: false; why: "stale" | "full" }>;
+  /** Takes the session if it is scheduled under this wake number. `full`: no slot is free, it will be woken again. */
+  open(key: SessionKey, wake: number): Promise<{ ok: true; claim: Claim } | { ok: false; why: "stale" | "full" }>;
   /** Takes an idle or waiting session for work without a message. */
   hold(key: SessionKey): Promise<{ ok: true; claim: Claim } | { ok: false; why: "busy" }>;
   /** Gives a held session back, with what is now known of its file (null: nothing); scheduled again if mail came. */

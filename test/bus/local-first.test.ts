@@ -1,7 +1,7 @@
 /** Sessions that this process schedules itself: run at once while there is room, else queued; never more than the slots. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { LocalFirst, type Work } from "../../src/bus/local-first.js";
+import { LocalFirst } from "../../src/bus/local-first.js";
 import { asSessionKey, type SessionKey } from "../../src/bus/messages.js";
 import type { Consumer, ReadyQueue, Wake } from "../../src/bus/ports.js";
 
@@ -60,13 +60,9 @@ class HandQueue implements ReadyQueue {
 class Runs {
   readonly running = new Map<string, () => void>();
   most = 0;
-  /** Sessions that are not to be had. */
-  readonly stale = new Set<string>();
 
-  readonly work: Work = (key, _wake, onTaken) =>
+  readonly work = (key: SessionKey): Promise<void> =>
     new Promise((resolve) => {
-      if (this.stale.has(key)) return resolve();
-      onTaken?.();
       this.running.set(key, resolve);
       this.most = Math.max(this.most, this.running.size);
     });
@@ -134,7 +130,6 @@ describe("a process that works", () => {
   test("never runs more than its slots, whatever comes when", async () => {
     const step = fc.oneof(
       fc.record({ add: fc.integer({ min: 0, max: 9 }) }),
-      fc.constant({ expect: true }),
       fc.constant({ fetch: true }),
       fc.record({ end: fc.nat({ max: 8 }) }),
     );
@@ -144,8 +139,7 @@ describe("a process that works", () => {
         // A fetch is under way all the time, begun when the last one came back.
         let fetchingUnder = queue.most;
         for (const [index, each] of steps.entries()) {
-          if ("expect" in each) void local.expect(asSessionKey(`s${index}`));
-          else if ("add" in each) await local.add(wakeOf(`s${index}`));
+          if ("add" in each) await local.add(wakeOf(`s${index}`));
           else if ("fetch" in each) {
             queue.fetch(fetchingUnder);
             fetchingUnder = queue.most;
@@ -154,34 +148,6 @@ describe("a process that works", () => {
         }
       }),
     );
-  });
-});
-
-describe("mail that is just being stored", () => {
-  test("has its session taken at once, or not: what is not taken is scheduled as ever", async () => {
-    const { queue, runs, local } = await opened(4);
-    expect(await local.expect(asSessionKey("a"))).toBe(true);
-    expect([...runs.running.keys()]).toEqual(["a"]);
-    runs.stale.add("b");
-    expect(await local.expect(asSessionKey("b"))).toBe(false);
-    expect(queue.most).toBe(3);
-  });
-
-  test("is the holder's where the session runs already", async () => {
-    const { runs, local } = await opened(8);
-    await local.add(wakeOf("a"));
-    expect(await local.expect(asSessionKey("a"))).toBe(false);
-    expect([...runs.running.keys()]).toEqual(["a"]);
-  });
-
-  test("waits for the queue where something waits there, where no slot is free, and where nobody works", async () => {
-    const { queue, local } = await opened(2);
-    queue.isDrained = false;
-    expect(await local.expect(asSessionKey("a"))).toBe(false);
-    queue.isDrained = true;
-    await local.add(wakeOf("b"));
-    expect(await local.expect(asSessionKey("a"))).toBe(false);
-    expect(await new LocalFirst(new HandQueue()).expect(asSessionKey("a"))).toBe(false);
   });
 });
 

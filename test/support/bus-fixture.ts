@@ -2,7 +2,6 @@
 import { randomUUID } from "node:crypto";
 import pino from "pino";
 import { Bus } from "../../src/bus/bus.js";
-import { LocalFirst } from "../../src/bus/local-first.js";
 import {
   asSessionKey,
   type InboundMessage,
@@ -58,7 +57,7 @@ export async function createBusFixture(
   const bus = new Bus({
     intake,
     holding,
-    ready: new LocalFirst(ready),
+    ready,
     isUnified: false,
     faults: options.faults,
     logger: options.logger,

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- Takes a scheduled session: a new fence, a lease, and what waits in its mailbox.
--- A: session, wake (-1: whichever it is, unless it is to wait), call (names this call: repeated, it gives the same claim), owner, leaseMs, maxTurns (0: no bound)
+-- A: session, wake, call (names this call: repeated, it gives the same claim), owner, leaseMs, maxTurns (0: no bound)
 -- Returns {'stale'} | {'full'} | {'ok', fence, file, tries, openStream, entries (one with its fragments, or none)}
 local s = A.session
 local h = get(s, 'st', 'w', 'file', 'a', 'an', 'os', 'ct', 'f')
@@ -10,12 +10,7 @@ local function claim(fence)
   return { 'ok', fence, h[3] or '', tries, h[6] or '', list }
 end
 if h[1] == 'run' and h[7] == A.call then return claim(h[8]) end
-if h[1] ~= 'sched' then return { 'stale' } end
-if A.wake == -1 then
-  if (tonumber(redis.call('ZSCORE', key('sched'), s)) or nowMs) > nowMs then return { 'stale' } end
-elseif tonumber(h[2]) ~= A.wake then
-  return { 'stale' }
-end
+if h[1] ~= 'sched' or tonumber(h[2]) ~= A.wake then return { 'stale' } end
 if A.maxTurns > 0 and not redis.call('ZSCORE', key('turns'), s) then
   local used = redis.call('ZCOUNT', key('turns'), int(nowMs), '+inf')
   if used >= A.maxTurns then
