@@ -39,14 +39,14 @@ export interface ChannelParts {
   accounts: readonly string[];
 }
 
-export function assembleChannels(work: ChannelAssembly): ChannelParts {
+export async function assembleChannels(work: ChannelAssembly): Promise<ChannelParts> {
   const { options, parts, ingress, media, faults, metrics } = work;
   const { loaded, logger } = options;
   const { config, spoolFolder } = loaded;
   const { stack, bus } = parts;
   const clock = createSystemClock();
   const { token, leaseMs, drainMs } = config.gateway;
-  const { channels, upgrade, webhooks } = createChannels({
+  const { channels, upgrade, webhooks } = await createChannels({
     config: config.channels,
     chatEvents: stack.chatEvents,
     tokens: stack.tokens,

@@ -211,7 +211,7 @@ async function startWorker(work: {
 
 async function startChannels(work: ChannelAssembly & { running: Running; stopping: Stopping }): Promise<void> {
   const { running, stopping } = work;
-  const { manager, upgrade, webhooks, accounts } = assembleChannels(work);
+  const { manager, upgrade, webhooks, accounts } = await assembleChannels(work);
   running.channels = manager;
   await startWithin(manager, START_LIMIT_MS);
   running.upgrade = upgrade;

@@ -9,12 +9,11 @@ import type { Metrics } from "../metrics.js";
 import type { AccessPolicy } from "./access-rules.js";
 import type { Channel, ChannelContext } from "./channel.js";
 import type { Clock } from "./clock.js";
-import { createDiscordChannel } from "./discord/channel.js";
-import { DISCORD_TIMING, type DiscordConfig } from "./discord/deps.js";
-import { DISCORD } from "./discord/wire.js";
+import type { DiscordConfig } from "./discord/deps.js";
+import { DISCORD } from "./discord/name.js";
 import { type BotSettings, botPolicyOf, describeBotPolicy, isBotEnabled } from "./policy.js";
 import type { MediaShelf } from "./ports.js";
-import { createTelegramChannel, type TelegramSettings } from "./telegram/channel.js";
+import type { TelegramSettings } from "./telegram/channel.js";
 import { TELEGRAM } from "./telegram/settings.js";
 import { createWebSocketChannel, WEBSOCKET_LIMITS } from "./websocket/channel.js";
 import { describePolicy } from "./websocket/policy.js";
@@ -95,18 +94,21 @@ export interface Channels {
   webhooks: ReadonlyMap<string, WebhookDoor>;
 }
 
-/** The enabled channels. */
-export function createChannels(deps: RegistryDeps): Channels {
+/** The enabled channels. What a platform needs is loaded only where it is enabled: it takes memory. */
+export async function createChannels(deps: RegistryDeps): Promise<Channels> {
   const { config, media, spoolFolder, clock, wallMs, logger } = deps;
   const channels: Channel[] = [];
   const webhooks = new Map<string, WebhookDoor>();
   const upgrade = config.websocket.enabled ? addWebSocket(deps, channels) : null;
   if (isBotEnabled(config.telegram)) {
+    const { createTelegramChannel } = await import("./telegram/channel.js");
     const telegram = createTelegramChannel({ config: config.telegram, clock, wallMs, media, logger });
     channels.push(telegram);
     if (telegram.webhook !== null) webhooks.set(TELEGRAM, telegram.webhook);
   }
   if (isBotEnabled(config.discord)) {
+    const { createDiscordChannel } = await import("./discord/channel.js");
+    const { DISCORD_TIMING } = await import("./discord/deps.js");
     const token = config.discord.token ?? "";
     channels.push(
       createDiscordChannel({ config: config.discord, token, spoolFolder, clock, wallMs, timing: DISCORD_TIMING }),

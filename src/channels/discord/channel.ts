@@ -9,11 +9,11 @@ import type { ChannelContext, ChannelHealth, OutboxChannel } from "../channel.js
 import { DeliveryError } from "../channel.js";
 import type { DiscordDeps } from "./deps.js";
 import { TYPING_EVERY_MS } from "./live.js";
+import { DISCORD } from "./name.js";
 import { type DiscordPart, partsOf } from "./parts.js";
 import { openSession, type Session } from "./session.js";
 import { accountOf, checkToken } from "./token.js";
 import { Vitals } from "./vitals.js";
-import { DISCORD } from "./wire.js";
 
 /** A life that began, whether or not it has come to a session yet. */
 interface Life {

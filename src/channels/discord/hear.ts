@@ -6,7 +6,8 @@ import type { InboundMessage, Route, SessionKey } from "../../bus/messages.js";
 import { asSessionKey } from "../../bus/messages.js";
 import type { Knock } from "../channel.js";
 import { contentOf, forwardedText, nameOf } from "./content.js";
-import { DISCORD, isWritten, VOICE_FLAG, type WireAttachment, type WireMessage, type WireUser } from "./wire.js";
+import { DISCORD } from "./name.js";
+import { isWritten, VOICE_FLAG, type WireAttachment, type WireMessage, type WireUser } from "./wire.js";
 
 /** Where something was said. */
 export type Place =

@@ -13,9 +13,10 @@ import type { AnswerDesk } from "./answers.js";
 import { pressedValue } from "./buttons.js";
 import { aliasesOf, chatIdsOf, type Place, routeOf, type Self, whereOf } from "./hear.js";
 import type { Intake } from "./intake.js";
+import { DISCORD } from "./name.js";
 import type { Places } from "./places.js";
 import type { Rest } from "./rest.js";
-import { DISCORD, EPHEMERAL_FLAG, interactionShape, type WireInteraction, type WireUser } from "./wire.js";
+import { EPHEMERAL_FLAG, interactionShape, type WireInteraction, type WireUser } from "./wire.js";
 
 export interface InteractDeps {
   context: ChannelContext;

@@ -3,7 +3,8 @@
  * is refused before it is used, and no message holds a piece of one.
  */
 import { NanogateError } from "../../errors.js";
-import { DISCORD, isSnowflake } from "./wire.js";
+import { DISCORD } from "./name.js";
+import { isSnowflake } from "./wire.js";
 
 const SHAPE = /^[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]{20,}$/;
 

@@ -4,8 +4,6 @@
  */
 import { z } from "zod";
 
-export const DISCORD = "discord";
-
 /** What Discord takes. */
 export const DISCORD_LIMITS = {
   /** UTF-16 units of a message. */
