@@ -65,15 +65,17 @@ describe("against the strict fake", () => {
       ...(caption === undefined ? {} : { caption }),
     });
     ann.album(ann.chat, [photo(), photo("three of them"), photo()]);
-    await telegram.until(() => inbound.accepted.length === 3);
-    expect(inbound.accepted.map(({ media, gatherMs }) => [media.length, gatherMs])).toEqual([
+    // A part may be handed in again, as the bus takes it once.
+    const parts = () => [...new Map(inbound.accepted.map((each) => [each.id, each])).values()];
+    await telegram.until(() => parts().length === 3);
+    expect(parts().map(({ media, gatherMs }) => [media.length, gatherMs])).toEqual([
       [1, 1500],
       [1, 1500],
       [1, 1500],
     ]);
     ann.sends(ann.chat, { kind: "document", bytes: Buffer.from("x"), name: "big.bin", announced: 60_000_000 });
-    await telegram.until(() => inbound.accepted.length === 4);
-    expect(inbound.texts()[3]).toContain("60 MB are more than");
+    await telegram.until(() => parts().length === 4);
+    expect(inbound.texts().at(-1)).toContain("60 MB are more than");
   });
 
   it("moves on past posts of channels and events", async () => {
